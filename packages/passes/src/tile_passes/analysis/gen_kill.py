@@ -10,12 +10,14 @@ Not here: what is live (`liveness`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
 from tile_ir import (
+    BOOL,
     Alloc,
+    Binary,
     Body,
     Break,
     Buffer,
@@ -29,6 +31,7 @@ from tile_ir import (
     Section,
     Stmt,
     Store,
+    Unary,
     Var,
     While,
     bodies,
@@ -36,19 +39,22 @@ from tile_ir import (
     buffers_of,
     loads,
     map_expressions,
+    reads_memory,
     replace_in,
     variables_of,
-    written_buffers,
+    walk,
+    walk_expr,
 )
 from tile_ir.analysis import constant_trips, element, narrow, surely_runs
 from tile_ir.analysis.accesses import is_filled
 from tile_ir.quick_dataclasses import dataclass
-from tile_passes.analysis.branch_groups import deciding_condition, end_of_group, facts_behind
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.path_context import Iterations, PathContext
 from tile_passes.analysis.region_bytes import linear_start, region_bytes, with_open_ends
 
 NOTHING = ByteSet()
+# What stands behind a branch up to some statement, with the effects of both together.
+Group = tuple[int, "Effects"]
 
 
 class Effects(NamedTuple):
@@ -132,25 +138,6 @@ def meet(one: ByteSet | None, other: ByteSet | None) -> ByteSet | None:
     return one & other
 
 
-class Group(NamedTuple):
-    """The statements from a branch to the one with the number `end`: their effects together, and
-    the storages that the branch has `filled`, which no statement in between touches."""
-
-    end: int
-    effects: Effects
-    filled: frozenset[BufferStorage]
-
-    def defined(self) -> ByteSet:
-        """The bytes that the last statement reads only where the branch has written them."""
-        return ByteSet.whole(self.filled - self.effects.exposed.parts.keys())
-
-    def unneeded(self, after: ByteSet) -> ByteSet:
-        """The bytes that are not live before the branch, from those live `after` the group."""
-        exposed, written = self.effects.exposed, self.effects.written or NOTHING
-        kept = exposed.parts.keys() | after.parts.keys()
-        return written.apart_from(exposed) | ByteSet.whole(self.filled - kept)
-
-
 @dataclass(slots=True)
 class GenKill:
     """The effects of statements on some buffers, each with its storage. `fresh` has the bytes that
@@ -181,7 +168,7 @@ class GenKill:
         for stmt in body:
             inside = here.inside(stmt)
             found = [self._look_for_conditions(block, inside) for block in bodies(stmt)]
-            condition = deciding_condition(stmt)
+            condition = _condition(stmt)
             if condition is not None:
                 found.append(here.deciding_loops(condition))
             if any(found):
@@ -196,17 +183,14 @@ class GenKill:
         """The effects of the statements of a block, one after another."""
         result = NONE
         own: list[Var] = []
-        groups: dict[int, list[Group]] = {}
+        groups: dict[int, list[ByteSet]] = {}
         for at, stmt in enumerate(body):
             group = self.group(body, at, here)
-            if group is not None:
-                groups.setdefault(group.end, []).append(group)
-            effects = self.statement(stmt, here)
-            for ended in groups.get(at, ()):
-                effects = effects._replace(exposed=effects.exposed - ended.defined())
-            result = result.then(effects)
-            for ended in groups.get(at, ()):
-                result = result.then(Effects(written=ended.effects.written or NOTHING))
+            if group is not None and group[1].written:
+                groups.setdefault(group[0], []).append(group[1].written)
+            result = result.then(self.statement(stmt, here))
+            for written in groups.get(at, ()):
+                result = result.then(Effects(written=written))
             here = here.after(stmt)
             if isinstance(stmt, Let):
                 own.append(stmt.var)
@@ -341,19 +325,17 @@ class GenKill:
         """The statements of a block that a branch begins: where they end, and their effects, from
         both ways it may go."""
         first = body[at]
-        facts = facts_behind(first, here)
+        facts = _facts(first, here) if isinstance(first, If) else None
         if not facts or not isinstance(first, If):
             return None
-        filled = written_buffers(first.then) & self.storages.keys()
-        end = end_of_group(filled, body[at + 1 :], facts, here) if filled else None
+        end = _end_of_group(first, body[at + 1 :], facts, here)
         if end is None:
             return None
         rest = tuple(body[at + 1 : at + 1 + end])
         key = first, rest, here.iterations
         if key not in self.groups:
             self.groups[key] = self._both_ways(first, rest, facts, here)
-        storages = frozenset(self.storages[buffer] for buffer in filled)
-        return Group(at + end, self.groups[key], storages)
+        return at + end, self.groups[key]
 
     def _both_ways(
         self, first: If, rest: Body, facts: Mapping[Expr, Expr], here: PathContext
@@ -364,3 +346,55 @@ class GenKill:
         skipped = self.block(map_expressions(rest, known), here)
         taken = self.block(first.then, here).then(self.block(rest, here))
         return self.own(first, here).then(skipped.either(taken))
+
+
+def _condition(stmt: Stmt) -> Expr | None:
+    """The condition that decides which effects a statement has."""
+    match stmt:
+        case If(condition=condition):
+            return condition
+        case Op():
+            found = stmt.opdef.overwrites(stmt)
+            return None if isinstance(found, Const) else found
+    return None
+
+
+def _end_of_group(
+    first: If, rest: Sequence[Stmt], facts: Mapping[Expr, Expr], here: PathContext
+) -> int | None:
+    """How many statements behind a branch stand up to the first that touches what the branch fills;
+    None if the facts change nothing of that one."""
+    filled = {b for s in walk(first.then) for b in buffers_of(s)}
+    for count, later in enumerate(rest, 1):
+        if filled & {b for s in walk((later,)) for b in buffers_of(s)}:
+            asked = (part for e in _extents(later) for part in walk_expr(here.spelled(e)))
+            return count if any(part in facts for part in asked) else None
+    return None
+
+
+def _extents(stmt: Stmt) -> Iterator[Expr]:
+    match stmt:
+        case If(condition=condition):
+            yield condition
+        case Op(operands=operands):
+            yield from (s.extent for o in operands if isinstance(o, Region) for s in o.dims)
+
+
+def _facts(stmt: Stmt, here: PathContext) -> dict[Expr, Expr]:
+    """The facts that hold where a branch `if not (n == 8 and m > 0)` is not taken."""
+    found: dict[Expr, Expr] = {}
+    match stmt:
+        case If(condition=Unary(op="not", operand=operand), orelse=()):
+            waiting = [here.spelled(operand)]
+        case _:
+            return found
+    while waiting:
+        match waiting.pop():
+            case Binary(op="and", left=left, right=right):
+                waiting += [left, right]
+            case part if not reads_memory(part):
+                found[part] = Const(True, BOOL)
+                match part:
+                    case Binary(op="==", left=left, right=Const() as right):
+                        found[left] = right
+    return found

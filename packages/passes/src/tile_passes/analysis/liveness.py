@@ -161,17 +161,15 @@ class _LiveAfter:
         for stmt in body if first < len(body) else ():
             contexts.append(here)
             here = here.after(stmt)
-        behind: dict[int, ByteSet] = {}
         for at in range(len(body) - 1, first - 1, -1):
             stmt, here = body[at], contexts[at]
             if self._is_asked(stmt):
                 live = self._within(stmt, here, after, after_loop)
                 self.needed[stmt] |= _bits(live.parts)
-            behind[at] = after
             after = effects.statement(stmt, here).live_before(after, after_loop)
             group = effects.group(body, at, here)
-            if group is not None and group.effects.broken is None:
-                after -= group.unneeded(behind[group.end])
+            if group is not None and group[1].written and group[1].broken is None:
+                after -= group[1].written.apart_from(group[1].exposed)
             if isinstance(stmt, Let):
                 after = after.without_variables((stmt.var,), whole=True)
 
