@@ -266,8 +266,8 @@ def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
 
 def _cycles(func: Func, blocks: int, target: Target) -> float:
     """Of the busiest core, if all blocks take as long."""
-    iterations = math.ceil(blocks / target.cube_cores)
-    return iterations * BlockWork(func, target).cycles()
+    waves = math.ceil(blocks / target.cube_cores)
+    return waves * BlockWork(func, target).cycles()
 
 
 def _staged_bytes(nest: Stmt) -> int:

@@ -152,8 +152,8 @@ class _TaskScheduler:
 
     def _own(self, task: int) -> float:
         count = self.counts[task]
-        iterations = 1 if count is None else -(-count // self.blocks)
-        return self.cycles[task] * iterations
+        waves = 1 if count is None else -(-count // self.blocks)
+        return self.cycles[task] * waves
 
     def _placed(self, task: int, free: list[float], done: Mapping[int, _Done]) -> _Done:
         """Choose the blocks of a task, and occupy them until it has finished."""
