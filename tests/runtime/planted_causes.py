@@ -357,7 +357,7 @@ def few_blocks() -> tuple[Any, list[torch.Tensor]]:
     return T.compile(kernel, out_idx=[1], pass_configs=kept), [zeros(4 * 32, 512)]
 
 
-def last_round() -> tuple[Any, list[torch.Tensor]]:
+def last_wave() -> tuple[Any, list[torch.Tensor]]:
     @T.prim_func
     def kernel(A: T.Tensor((25 * 32, 512), "float32"), B: T.Tensor((25 * 32, 512), "float32")):
         with T.Kernel(25, threads=2, is_npu=True) as cid:
@@ -472,7 +472,7 @@ PLANTED = {
     "barriers": Planted(barriers, ("no overlap",), "two slots"),
     "imbalance": Planted(imbalance, ("imbalance",), "evenly"),
     "few blocks": Planted(few_blocks, ("few blocks",), "more blocks"),
-    "last round": Planted(last_round, ("last round",), "multiple of 24"),
+    "last wave": Planted(last_wave, ("last wave",), "multiple of 24"),
     "block starts": Planted(block_starts, ("block starts",), "persistent"),
     "one lane": Planted(one_lane, ("one lane",), "let both work"),
     "launch": Planted(launch, ("launch",), "more work"),

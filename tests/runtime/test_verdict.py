@@ -60,7 +60,7 @@ def test_page_and_text_say_the_same(name: str) -> None:
 
 def test_the_time_of_a_core_is_shared_out_whole() -> None:
     """Path, starts of blocks and the first start are the time, in kernels of one and many rounds."""
-    for name in ("serial", "block starts", "turns of cores", "last round", "imbalance"):
+    for name in ("serial", "block starts", "turns of cores", "last wave", "imbalance"):
         line = run_of(name).timeline
         chains = core_chains(line)
         path = decisive_path(line, chains)

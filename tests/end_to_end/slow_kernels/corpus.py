@@ -157,7 +157,7 @@ CORPUS = {
         Slow("products", "gemm_written", _product, _GEMM),
         Slow("products", "gemm_few", _product, {"M": 256, "N": 256, "K": 128}),
         Slow("products", "gemm_int8", _product, _GEMM),
-        Slow("products", "gemm_last_round", _product, {"M": 384, "N": 128, "K": 128}),
+        Slow("products", "gemm_last_wave", _product, {"M": 384, "N": 128, "K": 128}),
         Slow("attention", "attention", _attention, {"H": 2, "S": 128}),
         Slow("attention", "scores", lambda q, k: _product(q, k.mT) * 0.088, {"H": 2, "S": 96}),
         Slow("moves", "embed", lambda w, i: w[i.long()], {"V": 77, "N": 60, "D": 96}, {"order": "V"}),

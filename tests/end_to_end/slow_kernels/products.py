@@ -79,7 +79,7 @@ def gemm_int8(M=1024, N=1024, K=2048, block_M=128, block_N=64, block_K=32):
 
 
 @T.jit(out_idx=[-1])
-def gemm_last_round(M=1280, N=640, K=2048, block=128):
+def gemm_last_wave(M=1280, N=640, K=2048, block=128):
     """Fifty tiles on 24 cores: the third round has two."""
 
     @T.prim_func

@@ -18,7 +18,7 @@ from tile_ir.quick_dataclasses import dataclass
 SCORES = 16384
 # Keys whose values are loaded at a time.
 KEYS = 128
-# Of the shorter half of a round, what is not done beside the longer one; and what moving bytes
+# Of the shorter half of an iteration, what is not done beside the longer one; and what moving bytes
 # through L2 takes when all cores do it at some times and none at others. Both were chosen so that
 # tiles are ranked as the simulator ranks examples/developer/flash_attention.py
 # (tests/runtime/test_recommended_configs.py); 1.12 to 1.18 do so for the second.
@@ -72,20 +72,20 @@ def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
     timing = timing_of(target)
     cube, vector = _halves(work, m, n, target)
     handover = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
-    a_round = max(cube, vector, _through_l2(work, m, n, target))
-    a_round += NOT_OVERLAPPED * min(cube, vector)
+    cycles = max(cube, vector, _through_l2(work, m, n, target))
+    cycles += NOT_OVERLAPPED * min(cube, vector)
     way = (cube + vector) / 2 + handover + _back(work, m, n, target)
-    return _rounds(work, m, n, target) * a_round + way
+    return _iterations(work, m, n, target) * cycles + way
 
 
 def least_cycles(work: Attention, m: int, n: int, target: Target) -> float:
     """A lower bound, in cycles, for all schedules of these tiles: products of the busiest core."""
     scores = tile_cycles(Product(m, n, work.width, work.dtype), target)
     sums = tile_cycles(Product(m, work.width, n, work.dtype), target)
-    return _rounds(work, m, n, target) * (scores + sums)
+    return _iterations(work, m, n, target) * (scores + sums)
 
 
-def _rounds(work: Attention, m: int, n: int, target: Target) -> int:
+def _iterations(work: Attention, m: int, n: int, target: Target) -> int:
     tiles = work.heads * math.ceil(work.queries / m)
     return math.ceil(tiles / target.cube_cores) * math.ceil(work.keys / n)
 

@@ -90,15 +90,15 @@ def modelled_cycles(product: Product, tiles: Tiles, target: Target) -> float:
     result = _result(columns, m, n, dtype, target)
     # Whole tiles leave l0c under the products of the next one, by its unit flags.
     whole = rows % m == 0 and columns % n == 0
-    round_of_core = max(loads[0], products, into_l0, result) + (0 if whole else result)
+    cycles_of_tile = max(loads[0], products, into_l0, result) + (0 if whole else result)
     tiles_of_all = math.ceil(rows / m) * math.ceil(columns / n)
-    rounds = math.ceil(tiles_of_all / target.cube_cores)
+    waves = math.ceil(tiles_of_all / target.cube_cores)
     busy = min(tiles_of_all, target.cube_cores)
     # Each row and column of tiles comes from HBM once, dealt over the cores that work.
     fresh = min(math.ceil(rows / m) + math.ceil(columns / n), 2 * tiles_of_all)
     cold = (loads[1] - loads[0]) / 2 * fresh / busy
     start = loads[1] / math.ceil(product.k / deep) + result
-    return max(rounds * round_of_core + cold, _from_hbm(product, target)) + start
+    return max(waves * cycles_of_tile + cold, _from_hbm(product, target)) + start
 
 
 def tile_cycles(product: Product, target: Target) -> float:
@@ -113,11 +113,11 @@ def least_cycles(product: Product, tiles: Tiles, target: Target) -> float:
     products or loads of the busiest core without contention, or the traffic from HBM."""
     m, n, _ = tiles
     tiles_of_all = math.ceil(product.m / m) * math.ceil(product.n / n)
-    rounds = math.ceil(tiles_of_all / target.cube_cores)
+    waves = math.ceil(tiles_of_all / target.cube_cores)
     dtype, whole = product.dtype, (min(m, product.m), min(n, product.n))
     products = tile_cycles(Product(*whole, product.k, dtype), target)
     loaded = dtype.bytes_of(sum(whole) * product.k) / timing_of(target)["gm_l1_rate"]
-    return max(rounds * max(products, loaded), _from_hbm(product, target))
+    return max(waves * max(products, loaded), _from_hbm(product, target))
 
 
 def _from_hbm(product: Product, target: Target) -> float:
@@ -126,9 +126,9 @@ def _from_hbm(product: Product, target: Target) -> float:
 
 def _depth(whole: int, k: int, room: int) -> int:
     """The part of k in one load: as many iterations as l1 has room for, if they divide all."""
-    rounds = math.ceil(whole / k)
-    most = max(min(room // k, rounds), 1)
-    return k * next((n for n in range(most, most // 2, -1) if rounds % n == 0), most)
+    steps = math.ceil(whole / k)
+    most = max(min(room // k, steps), 1)
+    return k * next((n for n in range(most, most // 2, -1) if steps % n == 0), most)
 
 
 def _bytes(memory: Memory, dtype: DType, rows: int, columns: int) -> int:

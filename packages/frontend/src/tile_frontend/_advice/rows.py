@@ -68,21 +68,21 @@ def versions_that_fit(work: RowWork, m: int, n: int, target: Target) -> int:
 
 
 def modelled_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
-    """Core cycles of the launch, without what launching takes: rounds, of which some have the last
+    """Core cycles of the launch, without what launching takes: waves, of which some have the last
     columns, and what is left then of the way of the last tile. Tiles go to cores in turn: where
     the tiles of a row and the cores have a divisor, some cores have more of the last columns."""
     across = math.ceil(work.columns / n)
     last = work.columns - (across - 1) * n
-    edge = _round(work, m, n, last, target)
-    inside = _round(work, m, n, n, target) if across > 1 else edge
+    edge = _tile_cycles(work, m, n, last, target)
+    inside = _tile_cycles(work, m, n, n, target) if across > 1 else edge
     of_edges = math.gcd(across, target.cube_cores) / across
     slowest = inside.alone + max(0, edge.alone - inside.alone) * of_edges
     shared = inside.shared + (edge.shared - inside.shared) / across
-    rounds = _rounds(work, m, n, target) * max(slowest, shared)
-    return max(rounds, _memory(work, target)) + max(0, inside.way - inside.alone)
+    cycles = _waves(work, m, n, target) * max(slowest, shared)
+    return max(cycles, _memory(work, target)) + max(0, inside.way - inside.alone)
 
 
-class _Round(NamedTuple):
+class _TileCycles(NamedTuple):
     """Cycles of a tile for a core alone, for one of all that move bytes at a time, and from its
     first load to the end of its store."""
 
@@ -91,15 +91,15 @@ class _Round(NamedTuple):
     way: float
 
 
-def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Round:
+def _tile_cycles(work: RowWork, m: int, n: int, columns: int, target: Target) -> _TileCycles:
     """Model a tile of which `columns` columns lie in the matrix. It lasts as long as its busiest
     pipe, or half the chain of load, computation and store, since two tiles overlap. A core
     completes its stores in order, and flags hand over between pipes. Where rows are not whole, or
     end within a block, the kernel fills the tile before the load, and the vector core waits for the
     load."""
-    loads, vector, store = _of_a_round(work, m, n, columns, target, Assumed(in_l2=False))
+    loads, vector, store = _parts_of_tile(work, m, n, columns, target, Assumed(in_l2=False))
     all_cores = Assumed(in_l2=False, cores=target.vector_cores)
-    shared = max(c.busy for c in _of_a_round(work, m, n, columns, target, all_cores))
+    shared = max(c.busy for c in _parts_of_tile(work, m, n, columns, target, all_cores))
     flag = timing_of(target)["flag_latency"]
     chain = loads.done + vector.done + store.done + 3 * flag
     overlaps = versions_that_fit(work, m, n, target) > 1
@@ -110,18 +110,18 @@ def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Roun
         filled = Region.whole(tile(Memory.UB, work.dtype, _of_a_core(m), wide))
         fill = work.reads * cost(operation("fill", filled, Const(0)), target).done
         cycles = max(cycles, fill + chain - (store.done if overlaps else 0))
-    return _Round(cycles, shared, chain)
+    return _TileCycles(cycles, shared, chain)
 
 
 def least_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
     """A lower bound for every schedule of these tiles, whatever they compute, in cycles: loads or
     stores of the busiest core without contention, or memory."""
-    loads, _, store = _of_a_round(work, m, n, min(n, work.columns), target, Assumed())
+    loads, _, store = _parts_of_tile(work, m, n, min(n, work.columns), target, Assumed())
     busy = max(loads.busy, store.busy)
-    return max(_rounds(work, m, n, target) * busy, _memory(work, target))
+    return max(_waves(work, m, n, target) * busy, _memory(work, target))
 
 
-def _rounds(work: RowWork, m: int, n: int, target: Target) -> int:
+def _waves(work: RowWork, m: int, n: int, target: Target) -> int:
     tiles = math.ceil(work.rows / m) * math.ceil(work.columns / n)
     return math.ceil(tiles / target.cube_cores)
 
@@ -131,7 +131,7 @@ def _memory(work: RowWork, target: Target) -> float:
     return cycles_from_hbm(work.reads * work.dtype.bytes_of(work.rows * work.columns), target)
 
 
-def _of_a_round(
+def _parts_of_tile(
     work: RowWork, m: int, n: int, columns: int, target: Target, assumed: Assumed
 ) -> tuple[Cost, Cost, Cost]:
     """Costs of the loads, the computation and the store of one vector core for a tile with

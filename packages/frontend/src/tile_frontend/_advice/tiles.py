@@ -17,7 +17,7 @@ from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import Fault
 from tile_ir import TARGETS, DType, Target, chosen_target, round_up
 
-# Sides of tiles that are looked at, and steps of k that a round may load.
+# Sides of tiles that are looked at, and steps of k that an iteration may load.
 LONGEST_SIDE = 512
 STEPS = (1, 2, 4)
 
@@ -52,7 +52,7 @@ def recommend_tiles(
 
     def rank(tiles: Tiles) -> tuple[float, bool, bool, Tiles]:
         m, n, k = tiles
-        # Of equal ones, that whose rounds are as long as what l0 holds.
+        # Of equal ones, that whose iterations are as long as what l0 holds.
         other = k != VERSIONS * step_of_k(m, n, element, chip)
         return modelled_cycles(product, tiles, chip), K % k != 0, other, tiles
 

@@ -114,7 +114,7 @@ class MatmulTemplate:
         return found
 
     def _estimate(self, m: int, n: int, k: int, dtype: DType, target: Target) -> float:
-        """Microseconds: rounds of tiles over the cores, each as long as its slower half, the
+        """Microseconds: waves of tiles over the cores, each as long as its slower half, the
         products or the loads. All cores load at a time."""
         together = Assumed(cores=target.cube_cores)
 
@@ -128,9 +128,9 @@ class MatmulTemplate:
         loads = busy("copy_gm_l1", _part(self.M, self.K, m, k, dtype), a)
         loads += busy("copy_gm_l1", _part(self.K, self.N, k, n, dtype), b)
         store = busy("copy_l0c_gm", c, _part(self.M, self.N, m, n, dtype))
-        rounds = -(-(-(-self.M // m) * -(-self.N // n)) // target.cube_cores)
+        waves = -(-(-(-self.M // m) * -(-self.N // n)) // target.cube_cores)
         steps = -(-self.K // k)
-        return rounds * (steps * max(products, loads) + store) / target.clock_mhz
+        return waves * (steps * max(products, loads) + store) / target.clock_mhz
 
 
 def _tile(memory: Memory, rows: int, columns: int, dtype: DType) -> Region:

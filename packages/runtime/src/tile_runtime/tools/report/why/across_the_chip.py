@@ -71,13 +71,13 @@ def idle_findings(m: Measures) -> Iterator[Cause]:
             idle,
         )
     else:
-        rounds = -(-count // chains.cores)
-        left = count - (rounds - 1) * chains.cores
+        waves = -(-count // chains.cores)
+        left = count - (waves - 1) * chains.cores
         yield Cause(
-            "last round",
-            "the last round",
-            f"{plural(count, 'block')} on {chains.cores} cores take {rounds} "
-            f"rounds, and the last one keeps {plural(left, 'core')} busy",
+            "last wave",
+            "the last wave",
+            f"{plural(count, 'block')} on {chains.cores} cores take {waves} "
+            f"waves, and the last one keeps {plural(left, 'core')} busy",
             f"choose tiles that give a multiple of {chains.cores} blocks, or many more of them",
             idle,
         )
