@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
@@ -51,6 +51,7 @@ from tile_passes.retiling.block_axis import (
 )
 from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
 from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
+from tile_passes.retiling.single_rows import with_single_rows
 
 # The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
 MOST_TILES = 128
@@ -102,6 +103,18 @@ def plan_tiles(func: Func, target: Target) -> Retiling:
         places = [grid.var(d) // factors.get(grid.var(d), 1) for d in grid.dims]
         new = begun_elsewhere(new, simplify(sum(places[1:], places[0])))
     return Retiling(new, {a.place: factors.get(a.place, 1) for a in axes}, against, before, after)
+
+
+def with_rows_for(func: Func, against: Iterable[Var], target: Target) -> Func:
+    """The function with rows in its tiles for places along which blocks could become one then."""
+    for place in against:
+        try:
+            rows = with_single_rows(func, place)
+            block_axis(rows, place, target)
+        except Against:
+            continue
+        func = rows
+    return func
 
 
 def axes_of(func: Func, grid: Grid, target: Target) -> tuple[list[BlockAxis], dict[Var, str]]:

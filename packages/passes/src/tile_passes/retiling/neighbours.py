@@ -8,7 +8,14 @@ from tile_ir import Core, Func, Pipe, Target
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.retiling import choice
 from tile_passes.retiling.block_axis import BlockAxis
-from tile_passes.retiling.choice import Factors, Retiling, axes_of, best_factors, retiled
+from tile_passes.retiling.choice import (
+    Factors,
+    Retiling,
+    axes_of,
+    best_factors,
+    retiled,
+    with_rows_for,
+)
 from tile_passes.retiling.grid import Grid, grid_of, with_places
 
 # What the launch must gain at least: nobody asked for it, and the model is a rough one.
@@ -31,6 +38,10 @@ def plan_neighbours(func: Func, target: Target) -> Retiling:
     if grid.blocks <= target.cube_cores:
         return Retiling(func, {}, {grid.block: "all of them run at a time"})
     found, against = axes_of(placed, grid, target)
+    rows = with_rows_for(placed, against, target)
+    if rows is not placed:
+        placed = rows
+        found, against = axes_of(placed, grid, target)
     axes = [a for a in found if _promises(placed, grid, a, target)]
     factors: Factors = {}
     if axes:

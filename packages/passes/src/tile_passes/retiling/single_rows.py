@@ -1,0 +1,214 @@
+"""Give tiles that hold one row of a block a dimension for it, of one row: blocks that do several
+rows each need somewhere to put them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tile_ir import (
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    While,
+    accesses,
+    bodies,
+    expressions,
+    is_constant,
+    map_own_expressions,
+    resolved,
+    substitute,
+    walk,
+    walk_expr,
+    with_bodies,
+    with_statements,
+    written_buffers,
+)
+from tile_ir.expr import rebuild
+from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.free_names import FreeNames
+from tile_passes.retiling.block_axis import Against
+
+ZERO = Const(0)
+ROW = Slice(ZERO, Const(1))
+
+
+def with_single_rows(func: Func, place: Var) -> Func:
+    """The function whose tiles have a first dimension of one row for what a block at a place of the
+    grid does. Element code on them is in a loop over that row. Raises Against."""
+    tiles = _tiles_of(func, place)
+    if not tiles:
+        raise Against("no tile differs between the blocks")
+    allocs = {a.buffer: a for a in func.launch.allocs}
+    fixed = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    new: dict[Buffer, Buffer] = {}
+    for tile in tiles:
+        if tile not in allocs or tile in fixed or not _is_free(allocs[tile]):
+            raise Against(f"`{tile.name}` lies where the author put it")
+        if tile.rank == 1 or not is_constant(tile.shape[0], 1):
+            new[tile] = replace(tile, shape=(Const(1), *tile.shape))
+    rows = _Rows(place, tiles, new, FreeNames.of(func))
+    body = rows.body(func.launch.body, {})
+    launched = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
+    return func.with_body(body, allocs=launched)
+
+
+def _is_free(alloc: Alloc) -> bool:
+    free = alloc.alias_of is None and alloc.address is None
+    return free and alloc.buffer.static_shape() is not None
+
+
+def _tiles_of(func: Func, place: Var) -> frozenset[Buffer]:
+    """The buffers on the chip that get values which differ between places."""
+    on_chip = {a.buffer for a in func.launch.allocs}
+    found: set[object] = {place}
+    known = 0
+    while known != (known := len(found)):
+        for stmt in walk(func.launch.body):
+            if isinstance(stmt, Let) and _mentions(stmt.value, found):
+                found.add(stmt.var)
+            elif _reads(stmt, found):
+                found |= on_chip & written_buffers((stmt,))
+    return frozenset(b for b in on_chip if b in found)
+
+
+def _reads(stmt: Stmt, found: set[object]) -> bool:
+    if isinstance(stmt, Op) and any(a.reads and r.buffer in found for r, a in accesses(stmt)):
+        return True
+    return any(_mentions(e, found) for e in expressions(stmt))
+
+
+def _mentions(expr: Expr, found: set[object]) -> bool:
+    return any(
+        part in found or (isinstance(part, Load) and part.buffer in found)
+        for part in walk_expr(expr)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """`tiles` hold what differs between places, and `new` those of them that get a dimension."""
+
+    place: Var
+    tiles: frozenset[Buffer]
+    new: Mapping[Buffer, Buffer]
+    names: FreeNames
+
+    def body(self, body: Body, known: Mapping[Var, Expr]) -> Body:
+        """`known` are definitions of names around it."""
+        found: list[Stmt] = []
+        for stmt in body:
+            found.append(self.stmt(stmt, known))
+            if isinstance(stmt, Let) and stmt.var != self.place:
+                known = {**known, stmt.var: stmt.value}
+        return with_statements(body, found)
+
+    def stmt(self, stmt: Stmt, known: Mapping[Var, Expr]) -> Stmt:
+        match stmt:
+            case For(kind=LoopKind.PARALLEL) | Store():
+                return self.elements(stmt, known) if self.is_of_rows(stmt, known) else stmt
+            case Op():
+                return self.op(stmt)
+            case Let(value=value) | If(condition=value) | While(condition=value):
+                if any(x.buffer in self.tiles for x in _loads_of(value)):
+                    raise Against("single elements of a tile are used")
+            case For(start=start, stop=stop):
+                if any(x.buffer in self.tiles for e in (start, stop) for x in _loads_of(e)):
+                    raise Against("single elements of a tile are used")
+        return with_bodies(stmt, tuple(self.body(b, known) for b in bodies(stmt)))
+
+    def op(self, op: Op) -> Op:
+        """Dimensions that an attribute counts from the front are one more."""
+        regions = [o for o in op.operands if isinstance(o, Region)]
+        if any(x.buffer in self.tiles for e in expressions(op) for x in _loads_of(e)):
+            raise Against(f"{op.opdef.called} takes a value of the block")
+        if not any(r.buffer in self.new for r in regions):
+            return op
+        operands = tuple(self.region(o) if isinstance(o, Region) else o for o in op.operands)
+        attrs = tuple(
+            value + 1
+            if d.name in ("dim", "axis") and isinstance(value, int) and value >= 0
+            else value
+            for d, value in zip(op.opdef.attrs, op.attrs, strict=True)
+        )
+        return Op(op.opdef, operands, attrs, op.loc)
+
+    def region(self, region: Region) -> Region:
+        if region.buffer not in self.new:
+            return region
+        return Region(self.new[region.buffer], (ROW, *region.dims))
+
+    # Elements ------------------------------------------------------------------------------------
+
+    def is_of_rows(self, stmt: Stmt, known: Mapping[Var, Expr]) -> bool:
+        found = {self.place, *self.tiles}
+        return any(
+            _mentions(resolved(e, known), found)
+            or (isinstance(s, Store) and s.buffer in self.tiles)
+            for s in walk((stmt,))
+            for e in expressions(s)
+        )
+
+    def elements(self, stmt: Stmt, known: Mapping[Var, Expr]) -> Stmt:
+        """The nest in a loop over its row; a loop of one iteration that it has is that."""
+        loops = [s for s in walk((stmt,)) if isinstance(s, For)]
+        own = next((x for x in loops if _is_of_one(x)), None)
+        row = own.var if own is not None else Var(self.names.fresh("row"), self.place.dtype)
+        places: dict[Var, Expr] = {}
+        if own is None:
+            moved = {self.place: self.place + row}
+            places = {v: substitute(resolved(e, known), moved) for v, e in known.items()}
+            places = {v: e for v, e in places.items() if row in walk_expr(e)} | moved
+        (inside,) = self._mapped((stmt,), row, places)
+        if own is not None:
+            return inside
+        return For(row, ZERO, Const(1), LoopKind.PARALLEL, (inside,), stmt.loc)
+
+    def _mapped(self, body: Body, row: Var, places: Mapping[Var, Expr]) -> Body:
+        def mapped(expr: Expr) -> Expr:
+            if isinstance(expr, Load) and expr.buffer in self.tiles:
+                indices = tuple(map(mapped, expr.indices))
+                buffer = self.new.get(expr.buffer, expr.buffer)
+                return Load(buffer, self._indices(expr.buffer, indices, row))
+            if isinstance(expr, Var):
+                return places.get(expr, expr)
+            return expr if isinstance(expr, Const) else rebuild(expr, mapped)
+
+        found: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, Op | While):
+                raise Against("a loop over elements has operations")
+            new = map_own_expressions(stmt, mapped)
+            if isinstance(new, Store) and new.buffer in self.tiles:
+                indices = self._indices(new.buffer, new.indices, row)
+                new = replace(new, buffer=self.new.get(new.buffer, new.buffer), indices=indices)
+            found.append(
+                with_bodies(new, tuple(self._mapped(b, row, places) for b in bodies(stmt)))
+            )
+        return tuple(found)
+
+    def _indices(self, buffer: Buffer, indices: tuple[Expr, ...], row: Var) -> tuple[Expr, ...]:
+        if buffer in self.new:
+            return (row, *indices)
+        return (row, *indices[1:]) if is_constant(indices[0], 0) else indices
+
+
+def _is_of_one(loop: For) -> bool:
+    return is_constant(loop.start, 0) and is_constant(loop.stop, 1)
+
+
+def _loads_of(expr: Expr) -> Iterator[Load]:
+    return (part for part in walk_expr(expr) if isinstance(part, Load))
