@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tile_ir import Core, Func, Pipe, Target
+from tile_ir import Core, Func, Pipe, Target, constant_value
+from tile_ir.quick_dataclasses import replace
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.retiling import choice
 from tile_passes.retiling.block_axis import BlockAxis
@@ -17,6 +18,7 @@ from tile_passes.retiling.choice import (
     with_rows_for,
 )
 from tile_passes.retiling.grid import Grid, grid_of, with_places
+from tile_passes.retiling.loop_places import with_loop_places
 
 # What the launch must gain at least: nobody asked for it, and the model is a rough one.
 LEAST_GAIN = 0.8
@@ -29,8 +31,22 @@ AS_GOOD = 1.1
 
 
 def plan_neighbours(func: Func, target: Target) -> Retiling:
-    """The function whose blocks do as many neighbours as is modelled fastest, or itself. Blocks
-    that all run at a time stay: fewer of them leave cores idle."""
+    """The function whose blocks do as many neighbours as is modelled fastest, or itself; blocks may
+    be the iterations of a loop. Those that all run at a time stay: fewer leave cores idle."""
+    found = _of_blocks(func, target)
+    loose = with_loop_places(func)
+    if loose is None:
+        return found
+    blocks = constant_value(found.func.launch.blocks)
+    assert blocks is not None, "the grid has a known size"
+    before = _cycles(found.func, blocks, target)
+    other = _of_blocks(loose, target)
+    if other.func is loose or other.after > LEAST_GAIN * before:
+        return found
+    return replace(other, before=before)
+
+
+def _of_blocks(func: Func, target: Target) -> Retiling:
     placed = with_places(func)
     grid = grid_of(placed)
     if grid is None:

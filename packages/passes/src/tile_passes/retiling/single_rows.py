@@ -17,6 +17,7 @@ from tile_ir import (
     Let,
     Load,
     LoopKind,
+    Memory,
     Op,
     Region,
     Slice,
@@ -56,7 +57,9 @@ def with_single_rows(func: Func, place: Var) -> Func:
     fixed = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
     new: dict[Buffer, Buffer] = {}
     for tile in tiles:
-        if tile not in allocs or tile in fixed or not _is_free(allocs[tile]):
+        if tile.memory is not Memory.UB:
+            raise Against(f"`{tile.name}` holds a value of the block outside of ub")
+        if tile in fixed or not _is_free(allocs[tile]):
             raise Against(f"`{tile.name}` lies where the author put it")
         if tile.rank == 1 or not is_constant(tile.shape[0], 1):
             new[tile] = replace(tile, shape=(Const(1), *tile.shape))
