@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
@@ -51,6 +51,7 @@ from tile_passes.retiling.block_axis import (
 )
 from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
 from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
+from tile_passes.retiling.loop_places import with_loop_places
 from tile_passes.retiling.single_rows import with_single_rows
 
 # The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
@@ -84,7 +85,19 @@ class Retiling:
 
 
 def plan_tiles(func: Func, target: Target) -> Retiling:
-    """The function with iterations and tiles as the chip likes them, or itself."""
+    """The function with iterations and tiles as the chip likes them, or itself; blocks may be the
+    iterations of a loop."""
+    found = _of_blocks(func, target)
+    loose = with_loop_places(func)
+    if loose is None:
+        return found
+    other = _of_blocks(loose, target)
+    if not other.factors or other.after > LEAST_GAIN * found.after:
+        return found
+    return replace(other, before=found.before)
+
+
+def _of_blocks(func: Func, target: Target) -> Retiling:
     func = with_places(func)
     grid = grid_of(func)
     if grid is None:
@@ -93,11 +106,11 @@ def plan_tiles(func: Func, target: Target) -> Retiling:
     if new is not func and not has_room(new, target):
         new = func
     before = _cycles(new, grid.blocks, target)
-    axes, against = axes_of(new, grid, target)
-    factors = best_factors(new, grid, axes, target, _cycles, LEAST_GAIN) if axes else {}
+    placed, axes, against = rows_and_axes(new, grid, target)
+    factors = best_factors(placed, grid, axes, target, _cycles, LEAST_GAIN) if axes else {}
     blocks = grid.blocks // math.prod(factors.values())
     if factors:
-        new = retiled(new, grid, axes, factors)
+        new = retiled(placed, grid, axes, factors)
     after = _cycles(new, blocks, target)
     if blocks > target.cube_cores:
         places = [grid.var(d) // factors.get(grid.var(d), 1) for d in grid.dims]
@@ -105,16 +118,21 @@ def plan_tiles(func: Func, target: Target) -> Retiling:
     return Retiling(new, {a.place: factors.get(a.place, 1) for a in axes}, against, before, after)
 
 
-def with_rows_for(func: Func, against: Iterable[Var], target: Target) -> Func:
-    """The function with rows in its tiles for places along which blocks could become one then."""
+def rows_and_axes(
+    func: Func, grid: Grid, target: Target
+) -> tuple[Func, list[BlockAxis], dict[Var, str]]:
+    """The function with rows in its tiles for places along which blocks can become one then, all
+    those places, and why others can not."""
+    axes, against = axes_of(func, grid, target)
+    rows = func
     for place in against:
         try:
-            rows = with_single_rows(func, place)
-            block_axis(rows, place, target)
+            found = with_single_rows(rows, place)
+            block_axis(found, place, target)
         except Against:
             continue
-        func = rows
-    return func
+        rows = found
+    return (func, axes, against) if rows is func else (rows, *axes_of(rows, grid, target))
 
 
 def axes_of(func: Func, grid: Grid, target: Target) -> tuple[list[BlockAxis], dict[Var, str]]:

@@ -9,14 +9,7 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.retiling import choice
 from tile_passes.retiling.block_axis import BlockAxis
-from tile_passes.retiling.choice import (
-    Factors,
-    Retiling,
-    axes_of,
-    best_factors,
-    retiled,
-    with_rows_for,
-)
+from tile_passes.retiling.choice import Factors, Retiling, best_factors, retiled, rows_and_axes
 from tile_passes.retiling.grid import Grid, grid_of, with_places
 from tile_passes.retiling.loop_places import with_loop_places
 
@@ -53,11 +46,7 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
         return Retiling(func, {}, {})
     if grid.blocks <= target.cube_cores:
         return Retiling(func, {}, {grid.block: "all of them run at a time"})
-    found, against = axes_of(placed, grid, target)
-    rows = with_rows_for(placed, against, target)
-    if rows is not placed:
-        placed = rows
-        found, against = axes_of(placed, grid, target)
+    placed, found, against = rows_and_axes(placed, grid, target)
     axes = [a for a in found if _promises(placed, grid, a, target)]
     factors: Factors = {}
     if axes:

@@ -3,7 +3,7 @@ rows each need somewhere to put them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from tile_ir import (
     Alloc,
@@ -13,7 +13,6 @@ from tile_ir import (
     Expr,
     For,
     Func,
-    If,
     Let,
     Load,
     LoopKind,
@@ -29,9 +28,9 @@ from tile_ir import (
     bodies,
     expressions,
     is_constant,
+    loads,
     map_own_expressions,
     resolved,
-    substitute,
     walk,
     walk_expr,
     with_bodies,
@@ -94,7 +93,7 @@ def _reads(stmt: Stmt, found: set[object]) -> bool:
     return any(_mentions(e, found) for e in expressions(stmt))
 
 
-def _mentions(expr: Expr, found: set[object]) -> bool:
+def _mentions(expr: Expr, found: Collection[object]) -> bool:
     return any(
         part in found or (isinstance(part, Load) and part.buffer in found)
         for part in walk_expr(expr)
@@ -111,33 +110,33 @@ class _Rows:
     names: FreeNames
 
     def body(self, body: Body, known: Mapping[Var, Expr]) -> Body:
-        """`known` are definitions of names around it."""
+        """`known` are definitions of names around it. Those of values of tiles are put in where
+        they are used."""
         found: list[Stmt] = []
-        for stmt in body:
-            found.append(self.stmt(stmt, known))
+        for number, stmt in enumerate(body):
             if isinstance(stmt, Let) and stmt.var != self.place:
                 known = {**known, stmt.var: stmt.value}
+                loaded = {x.buffer for x in loads(stmt)}
+                if loaded & written_buffers(body[number + 1 :]):
+                    raise Against("a value of a tile is used after the tile has changed")
+                if loaded & self.tiles:
+                    continue
+            found.append(self.stmt(stmt, known))
         return with_statements(body, found)
 
     def stmt(self, stmt: Stmt, known: Mapping[Var, Expr]) -> Stmt:
         match stmt:
             case For(kind=LoopKind.PARALLEL) | Store():
                 return self.elements(stmt, known) if self.is_of_rows(stmt, known) else stmt
+            case _ if any(_mentions(resolved(e, known), self.tiles) for e in expressions(stmt)):
+                raise Against("single elements of a tile are used")
             case Op():
                 return self.op(stmt)
-            case Let(value=value) | If(condition=value) | While(condition=value):
-                if any(x.buffer in self.tiles for x in _loads_of(value)):
-                    raise Against("single elements of a tile are used")
-            case For(start=start, stop=stop):
-                if any(x.buffer in self.tiles for e in (start, stop) for x in _loads_of(e)):
-                    raise Against("single elements of a tile are used")
         return with_bodies(stmt, tuple(self.body(b, known) for b in bodies(stmt)))
 
     def op(self, op: Op) -> Op:
         """Dimensions that an attribute counts from the front are one more."""
         regions = [o for o in op.operands if isinstance(o, Region)]
-        if any(x.buffer in self.tiles for e in expressions(op) for x in _loads_of(e)):
-            raise Against(f"{op.opdef.called} takes a value of the block")
         if not any(r.buffer in self.new for r in regions):
             return op
         operands = tuple(self.region(o) if isinstance(o, Region) else o for o in op.operands)
@@ -170,25 +169,27 @@ class _Rows:
         loops = [s for s in walk((stmt,)) if isinstance(s, For)]
         own = next((x for x in loops if _is_of_one(x)), None)
         row = own.var if own is not None else Var(self.names.fresh("row"), self.place.dtype)
-        places: dict[Var, Expr] = {}
+        found = {self.place, *self.tiles}
+        named = {v: e for v in known if _mentions(e := resolved(known[v], known), found)}
         if own is None:
-            moved = {self.place: self.place + row}
-            places = {v: substitute(resolved(e, known), moved) for v, e in known.items()}
-            places = {v: e for v, e in places.items() if row in walk_expr(e)} | moved
-        (inside,) = self._mapped((stmt,), row, places)
+            named[self.place] = self.place + row
+        (inside,) = self._mapped((stmt,), row, named)
         if own is not None:
             return inside
         return For(row, ZERO, Const(1), LoopKind.PARALLEL, (inside,), stmt.loc)
 
-    def _mapped(self, body: Body, row: Var, places: Mapping[Var, Expr]) -> Body:
+    def _mapped(self, body: Body, row: Var, named: Mapping[Var, Expr]) -> Body:
         def mapped(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.buffer in self.tiles:
-                indices = tuple(map(mapped, expr.indices))
-                buffer = self.new.get(expr.buffer, expr.buffer)
-                return Load(buffer, self._indices(expr.buffer, indices, row))
-            if isinstance(expr, Var):
-                return places.get(expr, expr)
-            return expr if isinstance(expr, Const) else rebuild(expr, mapped)
+            match expr:
+                case Load(buffer=buffer, indices=indices) if buffer in self.tiles:
+                    return Load(*self._element(buffer, tuple(map(mapped, indices)), row))
+                case Var() if expr == self.place:
+                    return named.get(expr, expr)
+                case Var():
+                    return mapped(named[expr]) if expr in named else expr
+                case Const():
+                    return expr
+            return rebuild(expr, mapped)
 
         found: list[Stmt] = []
         for stmt in body:
@@ -196,22 +197,18 @@ class _Rows:
                 raise Against("a loop over elements has operations")
             new = map_own_expressions(stmt, mapped)
             if isinstance(new, Store) and new.buffer in self.tiles:
-                indices = self._indices(new.buffer, new.indices, row)
-                new = replace(new, buffer=self.new.get(new.buffer, new.buffer), indices=indices)
-            found.append(
-                with_bodies(new, tuple(self._mapped(b, row, places) for b in bodies(stmt)))
-            )
+                buffer, indices = self._element(new.buffer, new.indices, row)
+                new = replace(new, buffer=buffer, indices=indices)
+            found.append(with_bodies(new, tuple(self._mapped(b, row, named) for b in bodies(stmt))))
         return tuple(found)
 
-    def _indices(self, buffer: Buffer, indices: tuple[Expr, ...], row: Var) -> tuple[Expr, ...]:
+    def _element(
+        self, buffer: Buffer, indices: tuple[Expr, ...], row: Var
+    ) -> tuple[Buffer, tuple[Expr, ...]]:
         if buffer in self.new:
-            return (row, *indices)
-        return (row, *indices[1:]) if is_constant(indices[0], 0) else indices
+            return self.new[buffer], (row, *(ZERO if i == row else i for i in indices))
+        return buffer, (row, *indices[1:]) if is_constant(indices[0], 0) else indices
 
 
 def _is_of_one(loop: For) -> bool:
     return is_constant(loop.start, 0) and is_constant(loop.stop, 1)
-
-
-def _loads_of(expr: Expr) -> Iterator[Load]:
-    return (part for part in walk_expr(expr) if isinstance(part, Load))
