@@ -135,14 +135,17 @@ class _Rows:
         return with_bodies(stmt, tuple(self.body(b, known) for b in bodies(stmt)))
 
     def op(self, op: Op) -> Op:
-        """Dimensions that an attribute counts from the front are one more."""
-        regions = [o for o in op.operands if isinstance(o, Region)]
-        if not any(r.buffer in self.new for r in regions):
+        """Dimensions that an attribute counts from the front of a source are one more."""
+        if not any(isinstance(o, Region) and o.buffer in self.new for o in op.operands):
             return op
         operands = tuple(self.region(o) if isinstance(o, Region) else o for o in op.operands)
+        longer = any(
+            d.name == "src" and isinstance(o, Region) and o.buffer in self.new
+            for d, o in zip(op.opdef.operands, op.operands, strict=False)
+        )
         attrs = tuple(
             value + 1
-            if d.name in ("dim", "axis") and isinstance(value, int) and value >= 0
+            if longer and d.name in ("dim", "axis") and isinstance(value, int) and value >= 0
             else value
             for d, value in zip(op.opdef.attrs, op.attrs, strict=True)
         )
