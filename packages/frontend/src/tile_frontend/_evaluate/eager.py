@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
-from tile_frontend._evaluate.scope import capture
+from tile_frontend._evaluate.scope import MISSING, capture
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.conversions import DTypeName
 from tile_frontend._language.pointers import PointerType
@@ -202,6 +202,19 @@ class EagerEvaluator(KernelEvaluator):
             super()._AnnAssign(stmt)
             return
         self._declare(arg, declared)
+
+    def _Compare(self, node: ast.Compare) -> Any:
+        """`b is None` of a tensor whose shape is declared only where there is one."""
+        match node:
+            case ast.Compare(
+                ast.Name() as name, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]
+            ):
+                if (
+                    any(a.arg == name.id for a in self.arguments)
+                    and self.scope.find_local(name.id) is MISSING
+                ):
+                    return isinstance(op, ast.IsNot)
+        return super()._Compare(node)
 
     def _Return(self, stmt: ast.Return) -> None:
         if stmt.value is None and not self.scope.is_whole_function():
