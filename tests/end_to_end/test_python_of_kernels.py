@@ -249,3 +249,23 @@ def test_a_tensor_that_is_not_used_may_be_none() -> None:
     assert torch.equal(compile(main, out_idx=-1)(a, None), a)
     with pytest.raises(KernelError):
         compile(main, out_idx=-1)(None, a)
+
+
+@jit
+def of_a_shape(A, leading: Any):
+    M, N = T.const("M, N")
+    shape = [M, N]
+    A: T.Tensor((*shape,), T.float32)
+    B = T.empty((*leading, *shape), T.float32)
+    with T.Kernel(1, threads=128):
+        tile = T.alloc_shared([*shape], T.float32)
+        T.copy(A, tile)
+        T.copy(tile, B[(*[0 for _ in leading], 0, 0)])
+    return B
+
+
+def test_shapes_are_put_together_of_others() -> None:
+    a = torch.randn(4, 8)
+    assert torch.equal(of_a_shape(a, (1,)), a[None])
+    with pytest.raises(KernelError, match=r"`\*` does not take the Python number 3"):
+        of_a_shape(a, 3)
