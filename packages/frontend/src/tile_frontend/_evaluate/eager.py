@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
+from tile_frontend._evaluate.inner_macros import InnerMacro, defaults_of
 from tile_frontend._evaluate.scope import MISSING, capture
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.conversions import DTypeName
@@ -135,8 +136,12 @@ def _called(node: ast.AST) -> str:
     return ""
 
 
+def _bare(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
 def _is_prim_func(decorator: ast.expr) -> bool:
-    inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+    inner = _bare(decorator)
     return getattr(inner, "attr", getattr(inner, "id", "")) == "prim_func"
 
 
@@ -202,6 +207,17 @@ class EagerEvaluator(KernelEvaluator):
             super()._AnnAssign(stmt)
             return
         self._declare(arg, declared)
+
+    def _FunctionDef(self, stmt: ast.FunctionDef) -> None:
+        """A function of the text, under `T.macro` or not."""
+        names = (getattr(d, "attr", getattr(d, "id", "")) for d in map(_bare, stmt.decorator_list))
+        if any(name != "macro" for name in names):
+            self.unsupported("a decorated function", stmt, "define it outside of the kernel")
+        if stmt.args.vararg or stmt.args.kwarg:
+            self.unsupported("a function of any number of values", stmt, "write out its parameters")
+        defaults = {n: self.evaluate(d) for n, d in defaults_of(stmt.args).items()}
+        made = InnerMacro(self.source, stmt, self.scope, defaults)
+        self.scope.bind(stmt.name, made, self.source.loc(stmt))
 
     def _Compare(self, node: ast.Compare) -> Any:
         """`b is None` of a tensor whose shape is declared only where there is one."""
