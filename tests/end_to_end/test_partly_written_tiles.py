@@ -255,3 +255,56 @@ def test_an_iteration_reads_what_the_one_before_has_written(backwards: bool) -> 
     expected = torch.stack(rows)
     found = told(lambda: rows_from_neighbours(a, backwards))
     close(found, (expected.flip(0) if backwards else expected) + 1)
+
+
+@jit
+def rows_from_the_last_two(A):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        for j in T.Parallel(N):
+            b[0, j] = a[0, j]
+            b[1, j] = a[1, j]
+        for k in T.serial(2, M):
+            for j in T.Parallel(N):
+                b[k, j] = b[k - 1, j] * 0.5 + b[k - 2, j] + a[k, j]
+        T.copy(b, B)
+    return B
+
+
+def test_an_iteration_reads_what_the_last_two_have_written() -> None:
+    a = torch.randn(6, 32)
+    rows = [a[0], a[1]]
+    for row in a[2:]:
+        rows.append(rows[-1] * 0.5 + rows[-2] + row)
+    close(told(lambda: rows_from_the_last_two(a)), torch.stack(rows))
+
+
+@jit
+def rows_from_the_next(A):
+    """A row is read that a later iteration writes."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        T.copy(a[0, :], b[0, :])
+        for k in T.serial(1, M):
+            for j in T.Parallel(N):
+                b[k, j] = b[(k + 1) % M, j] + a[k, j]
+        for i, j in T.Parallel(M, N):
+            b[i, j] = b[i, j] + 1
+        T.copy(b, B)
+    return B
+
+
+def test_an_iteration_reads_what_a_later_one_writes() -> None:
+    a = torch.randn(6, 32)
+    found = told(lambda: rows_from_the_next(a), "partly-written")
+    close(found[1:5], a[1:5] + 1)

@@ -228,11 +228,13 @@ class GenKill:
         later = first if now is then else self.block(loop.body, then)
         written = meet(first.written, first.broken) or NOTHING
         once = written.without_variables((loop.var,), whole=False)
-        # What an iteration reads where the one before it has written is exposed in the first alone.
-        before = (meet(written, later.written) or NOTHING).one_iteration_before(loop.var)
-        exposed = self.swept(loop, first.exposed, here, 1) | (
-            self.swept(loop, later.exposed - before, here, trips) - once
-        )
+        exposed = self.swept(loop, first.exposed, here, 1)
+        # What an iteration reads where the last two have written is exposed in the first two alone.
+        left, before = later.exposed, meet(written, later.written) or NOTHING
+        for count in (2, trips):
+            before = before.one_iteration_before(loop.var)
+            left -= before
+            exposed |= self.swept(loop, left, here, count) - once
         surely = once if surely_runs(loop, here.ranges, here.lets) else NOTHING
         start = linear_start(loop, here)
         if (
