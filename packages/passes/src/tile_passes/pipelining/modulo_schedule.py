@@ -164,27 +164,39 @@ def as_written(iteration: Iteration) -> Arrangement:
     return Arrangement(iteration.units, dict.fromkeys(iteration.units, 0))
 
 
+def least_interval(
+    iteration: Iteration, times: Mapping[Unit, Times]
+) -> tuple[Mapping[Unit, float], float] | None:
+    """The starts of the modulo schedule with the least interval that has one, and this interval."""
+    interval = initiation_interval(iteration.graph, times)
+    for _ in range(INTERVALS):
+        starts = modulo_schedule(iteration, times, interval)
+        if starts is not None:
+            return starts, interval
+        interval *= LONGER
+    return None
+
+
 def arrangements(
-    iteration: Iteration, times: Mapping[Unit, Times], alone: Mapping[Unit, float], most: int
+    iteration: Iteration,
+    alone: Mapping[Unit, float],
+    least: tuple[Mapping[Unit, float], float] | None,
+    most: int,
 ) -> Iterator[Arrangement]:
     """Yield orders to try, with at most so many iterations between first and last stage.
 
     `alone`: when each unit starts in an iteration by itself. Some cut such an iteration in two;
-    the last is the modulo schedule of the least interval that has one.
+    the last is the modulo schedule of the `least` interval.
     """
     seen: set[tuple[int, ...]] = set()
     begins = sorted(set(alone.values()))[1:]
     for cut in begins[:: max(1, -(-len(begins) // MOST_CUTS))]:
         stage = {u: int(at >= cut) for u, at in alone.items()}
         yield from _nearest(iteration, stage, alone, cut, most, seen)
-    interval = initiation_interval(iteration.graph, times)
-    for _ in range(INTERVALS):
-        starts = modulo_schedule(iteration, times, interval)
-        if starts is not None:
-            stage = {u: min(most, int(at // interval)) for u, at in starts.items()}
-            yield from _nearest(iteration, stage, starts, interval, most, seen)
-            return
-        interval *= LONGER
+    if least is not None:
+        starts, interval = least
+        stage = {u: min(most, int(at // interval)) for u, at in starts.items()}
+        yield from _nearest(iteration, stage, starts, interval, most, seen)
 
 
 def _nearest(

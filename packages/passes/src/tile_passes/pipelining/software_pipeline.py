@@ -12,7 +12,7 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -39,13 +39,19 @@ from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
 from tile_passes.analysis.version_counts import in_step
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.clock.occupancy import Times, times_of_work
+from tile_passes.clock.occupancy import Occupancy, times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.overfull import overfull_memory
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph, owners
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.modulo_schedule import Arrangement, arrangements, as_written
+from tile_passes.pipelining.modulo_schedule import (
+    Arrangement,
+    arrangements,
+    as_written,
+    busiest,
+    least_interval,
+)
 from tile_passes.pipelining.plan_versions import (
     Candidates,
     fits,
@@ -202,6 +208,9 @@ class _CorePlanner:
         self.iteration = dependence_graph(func, self.loop, steps, self.fresh)
         self.work = IterationWork[Unit](func, self.loop, owners(func), given.core, target)
         self.trips = constant_trips(self.loop)
+        self.timetables: dict[Hashable, Timetable[Unit]] = {}
+        # By their times those that have room.
+        self.rooms: dict[Timetable[Unit], bool] = {}
 
     def schedule(self) -> Schedule:
         if self.loop.given:
@@ -253,7 +262,7 @@ class _CorePlanner:
         times = self.timed(text, versions)
         fixed = unmovable(self.loop)
         return Schedule(
-            self.iteration, text, versions, self.given.core, self.work, times, times, handed,
+            self.iteration, text, versions, self.given.core, self.bound, times, times, handed,
             stages, short, fixed.reason if fixed else "",
         )  # fmt: skip
 
@@ -275,7 +284,9 @@ class _CorePlanner:
                     )
         faster.sort(key=lambda s: s.times.whole)
         for schedule in faster[:MOST_TRIED]:
-            if self.has_room(schedule):
+            if schedule.times not in self.rooms:
+                self.rooms[schedule.times] = self.has_room(schedule)
+            if self.rooms[schedule.times]:
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
@@ -323,7 +334,7 @@ class _CorePlanner:
         if self.trips is not None:
             most = min(most, self.trips - 1)
         if most > 0:
-            yield from arrangements(self.iteration, self.unit_times, self.alone, most)
+            yield from arrangements(self.iteration, self.alone, self.least, most)
 
     @cached_property
     def alone(self) -> Mapping[Unit, float]:
@@ -332,8 +343,15 @@ class _CorePlanner:
         return Timetable(self.work, text.units, text.stage, {}, 1).starts
 
     @cached_property
-    def unit_times(self) -> Mapping[Unit, Times]:
-        return {u: times_of_work(self.work.of(u, 0)) for u in self.iteration.units}
+    def bound(self) -> tuple[str, float]:
+        works = (work for unit in self.iteration.units for work in self.work.of(unit, 0))
+        (_, pipe), cycles = busiest(Occupancy((None, w.pipe), 0, w.cost.busy) for w in works)
+        return pipe.value, cycles
+
+    @cached_property
+    def least(self) -> tuple[Mapping[Unit, float], float] | None:
+        times = {u: times_of_work(self.work.of(u, 0)) for u in self.iteration.units}
+        return least_interval(self.iteration, times)
 
     def needed(
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]
@@ -347,4 +365,9 @@ class _CorePlanner:
         return {b: found[b] for b in self.fresh if b in found}
 
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable[Unit]:
-        return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
+        """The same object for the same order and versions: counts of stages have some in common."""
+        units, stage = arrangement.units, arrangement.stage
+        key = units, tuple(stage[u] for u in units), frozenset(versions.items())
+        if key not in self.timetables:
+            self.timetables[key] = Timetable(self.work, units, stage, versions, self.trips)
+        return self.timetables[key]
