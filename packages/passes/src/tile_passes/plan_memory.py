@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
 from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target
 from tile_ir.analysis import Sharing
 from tile_ir.quick_dataclasses import replace
-from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
+from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
-from tile_passes.memory.allocation_problem import AllocationProblem, Pair
+from tile_passes.memory.allocation_problem import AllocationProblem
 from tile_passes.memory.bank_starts import bank_starts
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
@@ -63,17 +63,14 @@ class _Facts:
         self.shares = Automatic.MEMORY in func.automatic
         self.by_hand = Automatic.SYNC not in func.automatic
 
-    @cached_property
-    def live(self) -> Liveness:
-        return liveness(self.func.launch.allocs, self.func.launch.body)
+    def live(self, memory: Memory) -> Liveness:
+        """The live ranges of the buffers of one memory."""
+        launch = self.func.launch
+        return liveness([a for a in launch.allocs if a.buffer.memory is memory], launch.body)
 
     @cached_property
-    def in_place(self) -> list[InPlacePair]:
-        return in_place_pairs(self.live)
-
-    @cached_property
-    def waits(self) -> frozenset[Pair]:
-        """Buffers, by number, whose bytes the author's order does not let pass to each other."""
+    def waits(self) -> Mapping[frozenset[Buffer], float]:
+        """Buffers whose bytes the author's order does not let pass to each other."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
@@ -84,8 +81,7 @@ class _Facts:
             replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
         )
         func = replace(self.func, launch=replace(launch, allocs=allocs))
-        waits = waits_of_sharing(func, self.target)
-        return frozenset(frozenset(self.live.roots[b] for b in pair) for pair in waits)
+        return waits_of_sharing(func, self.target)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
@@ -93,7 +89,7 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     stacked = side_by_side(allocs, align, scratch_apart=False)
     if not facts.shares:
         if end_of(stacked) > capacity:
-            raise overflow_by_hand(stacked, facts.live, memory, target)
+            raise overflow_by_hand(stacked, facts.live(memory), memory, target)
         return stacked
     if memory is Memory.UB:
         starts = bank_starts(allocs, facts.func.launch.body)
@@ -103,15 +99,15 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart
-    live = facts.live
-    found = None
+    live, found = facts.live(memory), None
     if facts.by_hand:
-        problem = AllocationProblem.of(live, memory, target, facts.in_place, facts.waits)
+        waits = (frozenset(live.roots[b] for b in p) for p in facts.waits if p <= live.roots.keys())
+        problem = AllocationProblem.of(live, memory, target, in_place_pairs(live), waits)
         found = allocate(problem, thorough=False)
     if found is None or found.addresses is None:
         if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
             return stacked
-        found = allocate(AllocationProblem.of(live, memory, target, facts.in_place))
+        found = allocate(AllocationProblem.of(live, memory, target, in_place_pairs(live)))
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)
     here = live.inside(memory)
