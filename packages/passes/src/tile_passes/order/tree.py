@@ -268,7 +268,7 @@ class LeafAccess:
 Fact: TypeAlias = "tuple[int, Instance, Repeat | None]"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Tree:
     """One section, for its pipes, or a whole kernel, for its cores. `masks` holds the instances of
     each pipe as bits, with the bits of their `runs`, which come behind those of all instances and
@@ -289,17 +289,18 @@ class Tree:
     written: frozenset[Buffer] = frozenset()
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe] = frozenset()
-    dominators: dict[Block, Block] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Compute the immediate dominator of each block. Control passes to the blocks inside one,
-        and back."""
+    @cached_property
+    def dominators(self) -> dict[Block, Block]:
+        """The immediate dominator of each block. Control passes to the blocks inside one, and
+        back."""
         graph: nx.DiGraph[Block] = nx.DiGraph()
         graph.add_node(self.root)
         for item in self.root.walk():
             for inner in item.blocks:
                 graph.add_edges_from(((item.block, inner), (inner, item.block)))
-        self.dominators = nx.immediate_dominators(graph, self.root)
+        found: dict[Block, Block] = nx.immediate_dominators(graph, self.root)
+        return found
 
     def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
         """The innermost block that is passed before either, and where in it each of them stands."""
