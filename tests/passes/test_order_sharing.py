@@ -20,6 +20,7 @@ from tile_ir.opdef import Effect
 from tile_ir.traversal import walk, walk_ops
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
+from tile_passes.insert_sync import section_trees
 from tile_passes.order_sharing import waits_of_sharing
 
 PASSES = ["plan_memory", "accept_manual_sync"]
@@ -144,11 +145,14 @@ def test_a_wait_is_as_long_as_what_is_waited_for() -> None:
     costs."""
     func = four_tiles(None)
     apart = apply_passes(func, ["plan_memory"], with_ub(1 << 24))
-    waits = waits_of_sharing(apart, DEFAULT_TARGET)
+    trees = section_trees(apart, DEFAULT_TARGET)
+    waits = waits_of_sharing(apart, trees, DEFAULT_TARGET)
     names = {frozenset(b.name for b in pair): cycles for pair, cycles in waits.items()}
     assert set(names) == {frozenset((f"t{i}", f"t{j}")) for i in range(4) for j in range(i)}
     store = next(op for op in walk_ops(func.launch.body) if op.opdef.name == "copy_ub_gm")
     assert set(names.values()) == {cost(store, DEFAULT_TARGET).done}
     ordered = apply_passes(four_tiles(2), ["plan_memory"], with_ub(1 << 24))
-    left = {frozenset(b.name for b in p) for p in waits_of_sharing(ordered, DEFAULT_TARGET)}
+    trees = section_trees(ordered, DEFAULT_TARGET)
+    waits = waits_of_sharing(ordered, trees, DEFAULT_TARGET)
+    left = {frozenset(b.name for b in pair) for pair in waits}
     assert frozenset(("t3", "t0")) not in left and frozenset(("t2", "t0")) in left

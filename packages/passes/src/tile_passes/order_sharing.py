@@ -10,25 +10,23 @@ from collections import defaultdict
 from functools import reduce
 from operator import or_
 
-from tile_ir import Buffer, Func, Memory, Section, Target
+from tile_ir import Buffer, Func, Memory, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.quick_dataclasses import dataclass
-from tile_passes.insert_sync import order_sections, plan_for
+from tile_passes.insert_sync import Trees, order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.tree import Instance, Tree
-from tile_passes.order.unroll import build_tree
 from tile_passes.order.worklist import State
-from tile_passes.scalar_reads import name_scalar_reads
 
 Pair = frozenset[Buffer]
 
 
-def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
+def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
     the compiler's choice, where those of its author do not order them already. They also cover
     generated statements beside them, since one barrier may serve both."""
@@ -45,7 +43,7 @@ def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
         made.extend(found.plan.ops)
         return found
 
-    ordered = order_sections(func, target, plan)
+    ordered = order_sections(func, target, plan, known)
     return ordered if made else func
 
 
@@ -80,16 +78,14 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     return result
 
 
-def waits_of_sharing(func: Func, target: Target) -> dict[Pair, float]:
+def waits_of_sharing(func: Func, trees: Trees, target: Target) -> dict[Pair, float]:
     """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
     access of the other, one of both writing, may still be under way. And the cycles that it is
-    waited for, at most. The function has addresses at which no two buffers meet."""
-    func = name_scalar_reads(func)
+    waited for, at most. At the addresses in the trees no two buffers meet."""
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
     found: dict[Pair, float] = {}
-    for stmt in func.launch.body:
-        if isinstance(stmt, Section):
-            _Reuse(build_tree(func, stmt, target), roots, found, target).solve()
+    for tree in trees.values():
+        _Reuse(tree, roots, found, target).solve()
     return found
 
 

@@ -12,6 +12,7 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.insert_sync import Trees, section_trees
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem
 from tile_passes.memory.bank_starts import bank_starts
@@ -19,6 +20,7 @@ from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
 from tile_passes.order_sharing import order_sharing, waits_of_sharing
 from tile_passes.passdef import ir_pass
+from tile_passes.scalar_reads import name_scalar_reads
 
 
 @ir_pass(needs=Phase.LOWERED, gives=Phase.PLANNED)
@@ -43,14 +45,12 @@ def plan_memory(func: Func, target: Target) -> Func:
         if allocs:
             address.update(_addresses(allocs, facts, memory, target))
     by_buffer = {a.buffer: address.get(a, a.address) for a in func.launch.allocs}
-    new = tuple(
-        replace(a, address=by_buffer.get(a.alias_of or a.buffer)) for a in func.launch.allocs
-    )
-    planned = replace(func, launch=replace(func.launch, allocs=new))
+    planned = _placed(func, by_buffer)
     if not facts.by_hand:
         return planned
     placed = {a.buffer.name for a in func.launch.allocs if a.address is not None}
-    return order_sharing(planned, Sharing.of(new, placed), target)
+    sharing = Sharing.of(planned.launch.allocs, placed)
+    return order_sharing(planned, sharing, target, facts.trees_at(planned))
 
 
 class _Facts:
@@ -62,6 +62,8 @@ class _Facts:
         self.target = target
         self.shares = Automatic.MEMORY in func.automatic
         self.by_hand = Automatic.SYNC not in func.automatic
+        # Of the sections, once `waits` are known.
+        self.trees: Trees = {}
 
     def live(self, memory: Memory) -> Liveness:
         """The live ranges of the buffers of one memory."""
@@ -69,19 +71,38 @@ class _Facts:
         return liveness([a for a in launch.allocs if a.buffer.memory is memory], launch.body)
 
     @cached_property
-    def waits(self) -> Mapping[frozenset[Buffer], float]:
-        """Buffers whose bytes the author's order does not let pass to each other."""
+    def apart(self) -> Func:
+        """The function with addresses at which no two buffers meet."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
             here = [a for a in launch.allocs if a.buffer.memory is memory and a.alias_of is None]
             apart = side_by_side([replace(a, address=None) for a in here], align, True)
             address.update({a.buffer: start for a, start in apart.items()})
-        allocs = tuple(
-            replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
-        )
-        func = replace(self.func, launch=replace(launch, allocs=allocs))
-        return waits_of_sharing(func, self.target)
+        return name_scalar_reads(_placed(self.func, address))
+
+    @cached_property
+    def waits(self) -> Mapping[frozenset[Buffer], float]:
+        """Buffers whose bytes the author's order does not let pass to each other."""
+        self.trees = section_trees(self.apart, self.target)
+        return waits_of_sharing(self.apart, self.trees, self.target)
+
+    def trees_at(self, planned: Func) -> Trees:
+        """The trees that there are, with the addresses of a plan."""
+        if not self.trees:
+            return self.trees
+        before = {a.buffer: a.address or 0 for a in self.apart.launch.allocs}
+        by = {a.buffer: (a.address or 0) - before[a.buffer] for a in planned.launch.allocs}
+        for tree in self.trees.values():
+            tree.move(by)
+        return self.trees
+
+
+def _placed(func: Func, address: Mapping[Buffer, int | None]) -> Func:
+    """The function with an address for each buffer; an alias has that of its buffer."""
+    allocs = func.launch.allocs
+    new = tuple(replace(a, address=address.get(a.alias_of or a.buffer)) for a in allocs)
+    return func.with_body(func.launch.body, allocs=new)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
