@@ -26,12 +26,12 @@ from tile_passes.order.worklist import State
 Pair = frozenset[Buffer]
 
 
-def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) -> Func:
+def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) -> Func | None:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already. They also cover
-    generated statements beside them, since one barrier may serve both."""
+    the compiler's choice, where those of its author do not order them already; None if they all
+    do. They also cover generated statements beside them, since one barrier may serve both."""
     if not sharing:
-        return func
+        return None
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
@@ -44,7 +44,7 @@ def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) ->
         return found
 
     ordered = order_sections(func, target, plan, known)
-    return ordered if made else func
+    return ordered if made else None
 
 
 def _that_share(tree: Tree, sharing: Sharing) -> list[int]:

@@ -50,7 +50,8 @@ def plan_memory(func: Func, target: Target) -> Func:
         return planned
     placed = {a.buffer.name for a in func.launch.allocs if a.address is not None}
     sharing = Sharing.of(planned.launch.allocs, placed)
-    return order_sharing(planned, sharing, target, facts.trees_at(planned))
+    named = _placed(facts.apart, by_buffer) if facts.trees else planned
+    return order_sharing(named, sharing, target, facts.trees_at(named)) or planned
 
 
 class _Facts:
@@ -72,7 +73,7 @@ class _Facts:
 
     @cached_property
     def apart(self) -> Func:
-        """The function with addresses at which no two buffers meet."""
+        """The function with scalar reads named, at addresses at which no two buffers meet."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
