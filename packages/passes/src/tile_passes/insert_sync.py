@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -43,7 +43,7 @@ def insert_sync(func: Func, target: Target) -> Func:
     def plan(tree: Tree, target: Target) -> Allocation:
         return plan_for(tree, conflicts(tree, with_generated(tree)), target)
 
-    return order_sections(func, target, plan)
+    return order_sections(func, target, plan, settled=func.settled)
 
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
@@ -92,9 +92,10 @@ def order_sections(
     target: Target,
     plan: Callable[[Tree, Target], Allocation],
     known: Trees = MappingProxyType({}),
+    settled: Set[Section] = frozenset(),
 ) -> Func:
-    """Return the planned function with the flags and barriers of a plan in each section. Those that
-    are `known` have their trees."""
+    """Return the planned function with the flags and barriers of a plan in each section that is not
+    settled. Those that are `known` have their trees."""
     func = name_scalar_reads(func)
 
     def ordered(section: Section) -> Section:
@@ -102,6 +103,8 @@ def order_sections(
         found = plan(tree, target)
         return replace(section, body=written(tree, found)) if found.plan.ops else section
 
-    body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
+    body = tuple(
+        ordered(s) if isinstance(s, Section) and s not in settled else s for s in func.launch.body
+    )
     changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
     return func.with_body(body) if changed else func

@@ -10,10 +10,10 @@ from collections import defaultdict
 from functools import reduce
 from operator import or_
 
-from tile_ir import Buffer, Func, Memory, Target
+from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.insert_sync import Trees, order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
@@ -22,6 +22,7 @@ from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.worklist import State
+from tile_passes.scalar_reads import name_scalar_reads
 
 Pair = frozenset[Buffer]
 
@@ -29,9 +30,11 @@ Pair = frozenset[Buffer]
 def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) -> Func | None:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
     the compiler's choice, where those of its author do not order them already; None if they all
-    do. They also cover generated statements beside them, since one barrier may serve both."""
+    do. They also cover generated statements beside them, since one barrier may serve both: these
+    sections are settled."""
     if not sharing:
         return None
+    func = name_scalar_reads(func)
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
@@ -44,7 +47,8 @@ def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) ->
         return found
 
     ordered = order_sections(func, target, plan, known)
-    return ordered if made else None
+    sections = frozenset(s for s in ordered.launch.body if isinstance(s, Section))
+    return replace(ordered, settled=sections.difference(func.launch.body)) if made else None
 
 
 def _that_share(tree: Tree, sharing: Sharing) -> list[int]:
