@@ -170,7 +170,6 @@ def fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target
     return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
 
 
-# Each plan that is tried asks for the same few again.
 @lru_cache(maxsize=256)
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
     """The buffer with a first dimension more. Versions begin where a transfer may: a buffer in ub
