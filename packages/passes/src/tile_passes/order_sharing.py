@@ -7,6 +7,7 @@ nothing but the conflicts that the compiler's choice of addresses has made.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
@@ -49,6 +50,21 @@ def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) ->
     ordered = order_sections(func, target, plan, known)
     sections = frozenset(s for s in ordered.launch.body if isinstance(s, Section))
     return replace(ordered, settled=sections.difference(func.launch.body)) if made else None
+
+
+def at_addresses(func: Func, address: Mapping[Buffer, int | None]) -> Func:
+    """The function with an address for each buffer; an alias has that of its buffer."""
+    allocs = func.launch.allocs
+    new = tuple(replace(a, address=address.get(a.alias_of or a.buffer)) for a in allocs)
+    return func.with_body(func.launch.body, allocs=new)
+
+
+def move(trees: Trees, before: Func, after: Func) -> None:
+    """Let the trees of one function have the addresses of another with the same text."""
+    start = {a.buffer: a.address or 0 for a in before.launch.allocs}
+    by = {a.buffer: (a.address or 0) - start[a.buffer] for a in after.launch.allocs}
+    for tree in trees.values():
+        tree.move(by)
 
 
 def _that_share(tree: Tree, sharing: Sharing) -> list[int]:
@@ -172,4 +188,4 @@ def _all_pairs(tree: Tree) -> list[int]:
     return result
 
 
-__all__ = ["order_sharing", "waits_of_sharing"]
+__all__ = ["at_addresses", "move", "order_sharing", "waits_of_sharing"]

@@ -18,7 +18,7 @@ from tile_passes.memory.allocation_problem import AllocationProblem
 from tile_passes.memory.bank_starts import bank_starts
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
-from tile_passes.order_sharing import order_sharing, waits_of_sharing
+from tile_passes.order_sharing import at_addresses, move, order_sharing, waits_of_sharing
 from tile_passes.passdef import ir_pass
 from tile_passes.scalar_reads import name_scalar_reads
 
@@ -45,13 +45,16 @@ def plan_memory(func: Func, target: Target) -> Func:
         if allocs:
             address.update(_addresses(allocs, facts, memory, target))
     by_buffer = {a.buffer: address.get(a, a.address) for a in func.launch.allocs}
-    planned = _placed(func, by_buffer)
+    planned = at_addresses(func, by_buffer)
     if not facts.by_hand:
         return planned
     placed = {a.buffer.name for a in func.launch.allocs if a.address is not None}
     sharing = Sharing.of(planned.launch.allocs, placed)
-    named = _placed(facts.apart, by_buffer) if facts.trees else planned
-    return order_sharing(named, sharing, target, facts.trees_at(named)) or planned
+    named = planned
+    if facts.trees:
+        named = at_addresses(facts.apart, by_buffer)
+        move(facts.trees, facts.apart, named)
+    return order_sharing(named, sharing, target, facts.trees) or planned
 
 
 class _Facts:
@@ -80,30 +83,13 @@ class _Facts:
             here = [a for a in launch.allocs if a.buffer.memory is memory and a.alias_of is None]
             apart = side_by_side([replace(a, address=None) for a in here], align, True)
             address.update({a.buffer: start for a, start in apart.items()})
-        return name_scalar_reads(_placed(self.func, address))
+        return name_scalar_reads(at_addresses(self.func, address))
 
     @cached_property
     def waits(self) -> Mapping[frozenset[Buffer], float]:
         """Buffers whose bytes the author's order does not let pass to each other."""
         self.trees = section_trees(self.apart, self.target)
         return waits_of_sharing(self.apart, self.trees, self.target)
-
-    def trees_at(self, planned: Func) -> Trees:
-        """The trees that there are, with the addresses of a plan."""
-        if not self.trees:
-            return self.trees
-        before = {a.buffer: a.address or 0 for a in self.apart.launch.allocs}
-        by = {a.buffer: (a.address or 0) - before[a.buffer] for a in planned.launch.allocs}
-        for tree in self.trees.values():
-            tree.move(by)
-        return self.trees
-
-
-def _placed(func: Func, address: Mapping[Buffer, int | None]) -> Func:
-    """The function with an address for each buffer; an alias has that of its buffer."""
-    allocs = func.launch.allocs
-    new = tuple(replace(a, address=address.get(a.alias_of or a.buffer)) for a in allocs)
-    return func.with_body(func.launch.body, allocs=new)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
