@@ -141,7 +141,7 @@ class GenKill:
     storages: Mapping[Buffer, BufferStorage]
     fresh: Mapping[Stmt, ByteSet] = field(default_factory=dict)
     deciding: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
-    found: dict[tuple[Stmt, Iterations], Effects] = field(default_factory=dict)
+    found: dict[tuple[Stmt | Body, Iterations], Effects] = field(default_factory=dict)
     groups: dict[tuple[Stmt, Body, Iterations], Effects] = field(default_factory=dict)
     # The own effects of statements that are the same wherever they stand.
     _anywhere: dict[Stmt, Effects] = field(default_factory=dict)
@@ -176,6 +176,12 @@ class GenKill:
 
     def block(self, body: Sequence[Stmt], here: PathContext) -> Effects:
         """The effects of the statements of a block, one after another."""
+        key = tuple(body), here.iterations
+        if key not in self.found:
+            self.found[key] = self._in_order(body, here)
+        return self.found[key]
+
+    def _in_order(self, body: Sequence[Stmt], here: PathContext) -> Effects:
         result = NONE
         own: list[Var] = []
         groups: dict[int, list[ByteSet]] = {}
@@ -193,13 +199,10 @@ class GenKill:
 
     def statement(self, stmt: Stmt, here: PathContext) -> Effects:
         key = stmt, self._iterations(stmt, here)
-        found = self.found.get(key)
-        if found is None:
+        if key not in self.found:
             found = self.own(stmt, here).then(self._inside(stmt, here))
-            if stmt in self.fresh:
-                found = found.define(self.fresh[stmt])
-            self.found[key] = found
-        return found
+            self.found[key] = found.define(self.fresh[stmt]) if stmt in self.fresh else found
+        return self.found[key]
 
     def _iterations(self, stmt: Stmt, here: PathContext) -> Iterations:
         """Of the iterations around a statement those that decide something inside."""
@@ -281,12 +284,11 @@ class GenKill:
             return NONE
         # No name or condition of it means anything else here than elsewhere.
         alike = here.lets.keys().isdisjoint(variables_of(stmt)) and stmt not in self.deciding
-        found = self._anywhere.get(stmt) if alike else None
-        if found is None:
-            found = self._own(stmt, here)
-            if alike:
-                self._anywhere[stmt] = found
-        return found
+        if not alike:
+            return self._own(stmt, here)
+        if stmt not in self._anywhere:
+            self._anywhere[stmt] = self._own(stmt, here)
+        return self._anywhere[stmt]
 
     def _own(self, stmt: Stmt, here: PathContext) -> Effects:
         exposed, written = NOTHING, NOTHING
@@ -299,12 +301,11 @@ class GenKill:
             unless, scratch = stmt.opdef.overwrites(stmt), stmt.scratch
             replaces = unless is not None and self._decided(stmt, unless, here) is True
             for position, region in enumerate(stmt.operands):
-                if not isinstance(region, Region) or region.buffer not in self.storages:
+                if region is scratch or not isinstance(region, Region):
                     continue
-                definition = stmt.opdef.operand_def(position)
-                access = definition.access
-                if region is scratch:
+                if region.buffer not in self.storages:
                     continue
+                access = (definition := stmt.opdef.operand_def(position)).access
                 if access.reads and not (access.writes and replaces):
                     exposed |= self.reached(with_open_ends(region), here)
                 if access.writes and is_filled(stmt, definition, region):
@@ -324,8 +325,7 @@ class GenKill:
         """The statements of a block that a branch begins: where they end, and their effects, from
         both ways it may go."""
         first = body[at]
-        facts = facts_behind(first, here) if isinstance(first, If) else None
-        if not facts or not isinstance(first, If):
+        if not isinstance(first, If) or not (facts := facts_behind(first, here)):
             return None
         end = end_of_group(first, body[at + 1 :], facts, here)
         if end is None:
