@@ -38,8 +38,8 @@ def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> B
         size = buffer.dtype.bytes_of(math.prod(shape)) if linear else storage.size
         return ByteSet({storage: {FIXED: ((0, size),)}})
     if not linear:
-        # Parts of a matrix in fractals do not lie together, the matrices do. Where all uses have one
-        # name, and reads are of whole matrices, it does not matter which bytes stand for a part.
+        # Parts of a matrix in fractals do not lie together, the matrices do. Where all uses have
+        # one name, and reads are of whole matrices, it does not matter which bytes stand for one.
         whole = all(s.extent == n for s, n in zip(region.dims[-2:], buffer.shape[-2:], strict=True))
         together = whole and buffer.rank > 2 and is_contiguous(region)
         if buffer.rank < 2 or not (together or storage.one_name):
