@@ -47,8 +47,7 @@ from tile_passes.lowering.gemm import fits_one_tile
 from tile_passes.lowering.region_parts import part_along, with_dim
 
 SLOTS = 2
-# Pieces that are loaded ahead where l1 has room, so that other loads come between them; two at
-# least, as there are slots.
+# Pieces that are loaded ahead where l1 has room, so that other loads come between them.
 AHEAD = 4
 # Columns of l0c come in fractals of so many.
 FRACTAL = 16
@@ -256,9 +255,9 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     )
     count = simplify(product.whole.shape[-1] // width)
     loc = product.made.loc
-    allocs = (*(new.get(a.buffer, a) for a in func.launch.allocs), *builder.allocs)
-    ahead = _ahead(allocs, [a for b, a in new.items() if b.memory is Memory.L1], builder.target)
-    loop = For(var, Const(0), count, LoopKind.PIPELINED, body, loc, stages=ahead)
+    loop = For(
+        var, Const(0), count, LoopKind.PIPELINED, body, replace(loc, generated=True), stages=AHEAD
+    )
 
     def placed(stmt: Stmt) -> Stmt | Body:
         if stmt is product.made:
@@ -266,16 +265,8 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
         gone = stmt in parts or (isinstance(stmt, Section) and not stmt.body)
         return () if gone else stmt
 
+    allocs = (*(new.get(a.buffer, a) for a in func.launch.allocs), *builder.allocs)
     return func.with_body(rewrite(func.launch.body, placed), allocs=allocs)
-
-
-def _ahead(allocs: Sequence[Alloc], loaded: Sequence[Alloc], target: Target) -> int:
-    """How many pieces at a time l1 has room for, beside all else in it."""
-    if not loaded:
-        return AHEAD
-    (piece,) = map(buffer_bytes, loaded)
-    others = sum(buffer_bytes(a) for a in allocs if a.buffer.memory is Memory.L1) - piece
-    return max(SLOTS, min(AHEAD, (target.capacity[Memory.L1] - others) // piece))
 
 
 def _place_of_left(made: Op) -> int:
