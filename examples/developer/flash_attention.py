@@ -119,7 +119,6 @@ def flash_attention(
             scores = T.alloc_fragment((block_M, block_N), accum)
             product = T.alloc_fragment((block_M, D), accum)
             s = T.alloc_shared((rows, block_N), accum)
-            taken = T.alloc_shared((rows, block_N) if handed != accum else (1, 8), handed)
             p = T.alloc_shared((rows, block_N), dtype)
             part = T.alloc_shared((rows, D), accum)
             o = T.alloc_shared((chunks, rows, D), accum)
@@ -131,6 +130,7 @@ def flash_attention(
             sums = T.alloc_shared((chunks, rows), accum)
             fresh = T.alloc_shared((chunks, rows), accum)
             later = T.alloc_shared((rows, 2 * square - rows if causal else 8), accum)
+            taken = T.alloc_shared((rows, block_N) if handed != accum else (1, 8), handed)
 
             if causal:
                 fill_triangle(later, rows, square)
