@@ -19,7 +19,6 @@ from tile_ir import (
     Load,
     Loc,
     LoopKind,
-    Memory,
     Phase,
     Stmt,
     Store,
@@ -30,7 +29,6 @@ from tile_ir import (
     walk,
     with_bodies,
     with_statements,
-    written_buffers,
 )
 from tile_ir.analysis import (
     Ranges,
@@ -48,12 +46,14 @@ from tile_passes.memory.overflow import overflow_by_tile
 from tile_passes.parallel.attempts import Attempts, elements_read
 from tile_passes.parallel.boxes import leaves_in_boxes
 from tile_passes.parallel.by_element import stored_by_copies
+from tile_passes.parallel.classes_of_iterations import whole_or_by_classes
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.inner_loops import iterations_outside, overlapping
 from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
+from tile_passes.parallel.least_work import Way
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
     MOST_DIMENSIONS,
@@ -69,7 +69,6 @@ from tile_passes.parallel.private_values import (
     read_back,
     with_private_tiles,
 )
-from tile_passes.parallel.residue_classes import by_residue
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import (
     around,
@@ -81,6 +80,7 @@ from tile_passes.parallel.serial_forms import (
 )
 from tile_passes.parallel.shared_room import busy_bytes
 from tile_passes.parallel.statement_order import in_statement_order
+from tile_passes.parallel.stores_in_boxes import in_boxes
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
@@ -263,10 +263,7 @@ class _Vectorizer:
                 return self.rows(stmt, leaf, known)
         except Unsuitable as found:
             problem = found
-        try:
-            return by_residue(stmt, leaf, known, self.whole_or_rows, self.temporaries)
-        except Unsuitable:
-            steps = self.element_by_element(stmt, leaf, known, problem)
+        steps = self.element_by_element(stmt, leaf, known, problem)
         self.remarks.append(stays_scalar(stmt.loc, problem))
         return steps
 
@@ -274,9 +271,11 @@ class _Vectorizer:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
         boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
-        found = None if boxes is None else self.in_boxes(boxes, known, earlier)
-        if found is not None:
-            return found
+        if boxes is not None:
+            each = partial(self.leaf, known=known, earlier=earlier)
+            found = in_boxes(boxes, known, self.whole_or_rows, each, self.temporaries)
+            if found is not None:
+                return found
         before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
@@ -285,37 +284,19 @@ class _Vectorizer:
         def written(load: Load) -> bool:
             return self.values.are_there(load, domain_of(leaf.loops), before)
 
-        steps: list[Stmt] = []
-        try:
+        def choices() -> list[Stmt]:
+            steps: list[Stmt] = []
             unset = self.temporaries.unset(before)
             for store in as_choices(stmt, keep, written, unset, tensors_of_cores(self.func)):
                 steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
+            return steps
+
+        try:
+            return self.or_by_classes(leaf, known, choices)
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
             return [self.scalar_loop(leaf, known, problem)]
-        return steps
-
-    def in_boxes(
-        self, parts: Sequence[Leaf], known: Ranges, earlier: Sequence[Leaf]
-    ) -> list[Stmt] | None:
-        """Stores over parts of a domain. None where a choice between two values is better: for
-        tiles, whose parts may start inside blocks."""
-        made = len(self.temporaries.allocs)
-        steps: list[Stmt] = []
-        try:
-            for part in parts:
-                assert isinstance(part.stmt, Store), "the parts are stores"
-                done = self.whole_or_rows(part.stmt, part, known)
-                steps += under(part.guards, done, part.stmt.loc)
-                self.temporaries.give_back_all()
-        except Unsuitable:
-            self.temporaries.forget_since(made)
-            stores = tuple(p.stmt for p in parts)
-            if any(b.memory is not Memory.GM for b in written_buffers(stores)):
-                return None
-            return [step for part in parts for step in self.leaf(part, known, earlier)]
-        return steps
 
     def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The store as vector operations over its domain or over its rows. Raises Unsuitable."""
@@ -324,7 +305,7 @@ class _Vectorizer:
         except Unsuitable:
             if len(leaf.loops) != 2:
                 raise
-            return self.rows(store, leaf, known)
+        return self.rows(store, leaf, known)
 
     def vector(self, store: Store, leaf: Leaf, known: Ranges, by_cases: bool = False) -> list[Stmt]:
         """The store over its whole domain; element by element where an offset turns out to lie
@@ -335,12 +316,28 @@ class _Vectorizer:
         except NoRoom:
             raise
         except Unsuitable as problem:
-            other = self.attempts.otherwise(store, leaf.loops, inside, problem)
-            if not isinstance(other, VectorStatement):
-                return other
-            found = other
+            reason = problem
+        else:
+            return self.tested(found, store, leaf, known, by_cases)
+
+        def otherwise() -> list[Stmt]:
+            other = self.attempts.otherwise(store, leaf.loops, inside, reason)
+            if isinstance(other, VectorStatement):
+                return self.tested(other, store, leaf, known, by_cases)
+            return other
+
+        return self.or_by_classes(replace(leaf, stmt=store), known, otherwise)
+
+    def or_by_classes(self, leaf: Leaf, known: Ranges, whole: Way) -> list[Stmt]:
+        return whole_or_by_classes(leaf, known, whole, self.whole_or_rows, self.temporaries)
+
+    def tested(
+        self, found: VectorStatement, store: Store, leaf: Leaf, known: Ranges, by_cases: bool
+    ) -> list[Stmt]:
+        """The steps where their conditions hold, others elsewhere. Raises Unsuitable."""
         if not found.conditions:
             return found.steps
+        inside = leaf.ranges(known)
         odd = Unsuitable(f"{'it' if by_cases else 'the rows'} may start inside a block of 32 bytes")
         self.temporaries.give_back_all()
         try:
