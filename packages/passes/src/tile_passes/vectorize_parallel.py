@@ -9,15 +9,12 @@ from functools import partial
 from tile_ir import (
     Automatic,
     Body,
-    Buffer,
     Diagnostic,
-    DType,
     Expr,
     For,
     Func,
     If,
     Load,
-    Loc,
     LoopKind,
     Phase,
     Stmt,
@@ -50,10 +47,11 @@ from tile_passes.parallel.classes_of_iterations import whole_or_by_classes
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
+from tile_passes.parallel.groups_of_stores import Groups, is_group, runs_of
 from tile_passes.parallel.inner_loops import iterations_outside, overlapping
 from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
-from tile_passes.parallel.least_work import Way
+from tile_passes.parallel.kept_values import KeptValues
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
     MOST_DIMENSIONS,
@@ -63,10 +61,7 @@ from tile_passes.parallel.nest_form import (
 )
 from tile_passes.parallel.parts_of_rows import parts_of_rows
 from tile_passes.parallel.private_values import (
-    as_kept,
-    kept_in,
     private_variables,
-    read_back,
     with_private_tiles,
 )
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
@@ -78,12 +73,11 @@ from tile_passes.parallel.serial_forms import (
     under,
     what_it_is,
 )
-from tile_passes.parallel.shared_room import busy_bytes
+from tile_passes.parallel.shared_room import busy_bytes, bytes_of_versions
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.stores_in_boxes import in_boxes
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
-from tile_passes.parallel.tile_steps import most_extents
 from tile_passes.parallel.unpacked import unpacked
 from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
@@ -120,9 +114,11 @@ class _Vectorizer:
     def __post_init__(self) -> None:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
-        self.temporaries = Temporaries(self.builder)
+        self.temporaries = Temporaries(self.builder, versions=bytes_of_versions(self.func))
         outside = Automatic.BOUNDS in self.func.automatic
         self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
+        self.kept = KeptValues(self.temporaries)
+        self.groups = Groups(self.whole_or_rows, self.kept.keep, self.temporaries)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
 
@@ -155,10 +151,10 @@ class _Vectorizer:
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
         try:
-            private = with_private_tiles(loop, self.private, partial(self.spread, known))
-            parts = leaves(private, partial(self.keep, known))
+            private = with_private_tiles(loop, self.private, partial(self.kept.spread, known))
+            parts = leaves(private, partial(self.kept.keep, known))
             parts, remarks = in_statement_order(
-                parts, self.func.launch.allocs, partial(self.keep, known), self.private
+                parts, self.func.launch.allocs, partial(self.kept.keep, known), self.private
             )
         except Unsuitable as problem:
             self.temporaries.let_go()
@@ -172,13 +168,27 @@ class _Vectorizer:
             self.temporaries.let_go()
             return steps
         self.remarks += remarks
-        parts = joined_stores(parts, self.temporaries.room)
         found: list[Stmt] = []
-        for number, leaf in enumerate(parts):
-            found.extend(self.leaf(leaf, known, parts[:number]))
-            self.temporaries.give_back_all()
+        done: list[Leaf] = []
+        for run in runs_of(parts):
+            found += self.statements(run, known, done)
+            done += run
         self.temporaries.let_go()
         return tuple(found)
+
+    def statements(self, run: list[Leaf], known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
+        """Statements of a nest over the same elements, together or one after another."""
+        if is_group(run):
+            try:
+                return self.groups.steps(run, known)
+            except Unsuitable:
+                self.temporaries.give_back_all()
+        found: list[Stmt] = []
+        for leaf in joined_stores(run, self.temporaries.room):
+            found += self.leaf(leaf, known, earlier)
+            self.temporaries.give_back_all()
+            earlier = (*earlier, leaf)
+        return found
 
     def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
         """A serial loop around one-dimensional nests as one nest of two dimensions, where its
@@ -188,13 +198,10 @@ class _Vectorizer:
         made = len(self.temporaries.allocs)
         steps: list[Stmt] = []
         try:
-            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL), partial(self.keep, known))
+            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL), partial(self.kept.keep, known))
             check_independent(parts, self.func.launch.allocs)
-            for leaf in parts:
-                if leaf.guards or not isinstance(leaf.stmt, Store):
-                    raise Unsuitable("it holds more than stores")
-                steps.extend(self.vector(leaf.stmt, leaf, known))
-                self.temporaries.give_back_all()
+            for run in runs_of(parts):
+                steps += self.over_rows(run, known)
         except Unsuitable:
             self.temporaries.forget_since(made)
             self.temporaries.let_go()
@@ -204,30 +211,17 @@ class _Vectorizer:
             return behind_all(self.func, tuple(steps), stmt.loc)
         return tuple(steps)
 
-    def keep(
-        self, known: Ranges, value: Expr, loops: tuple[For, ...], loc: Loc
-    ) -> tuple[Store, Expr]:
-        """A tile for the value of every element, and how it is read. Raises Unsuitable."""
-        domain = domain_of(loops)
-        tile = self.spread(known, value, loops, loc, kept_in(value.dtype))
-        places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
-        kept = Store(tile, places, as_kept(value), loc)
-        return kept, read_back(Load(tile, places), value.dtype)
-
-    def spread(
-        self,
-        known: Ranges,
-        value: Expr,
-        loops: tuple[For, ...],
-        loc: Loc,
-        kind: DType | None = None,
-    ) -> Buffer:
-        """A tile for the value of every element until the end of the nest. Raises Unsuitable."""
-        domain = domain_of(loops)
-        for loop in loops:
-            known = {**known, loop.var: loop_range(loop, known)}
-        most = most_extents(domain, known)
-        return self.temporaries.keep(kind or value.dtype, domain.extents, most, value, loc)
+    def over_rows(self, run: list[Leaf], known: Ranges) -> list[Stmt]:
+        """Stores over all rows, together or one after another. Raises Unsuitable."""
+        if is_group(run):
+            return self.groups.steps(run, known)
+        steps: list[Stmt] = []
+        for leaf in run:
+            if leaf.guards or not isinstance(leaf.stmt, Store):
+                raise Unsuitable("it holds more than stores")
+            steps += self.vector(leaf.stmt, leaf, known)
+            self.temporaries.give_back_all()
+        return steps
 
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
@@ -252,7 +246,9 @@ class _Vectorizer:
         if not isinstance(stmt, Store):
             return [self.scalar_loop(leaf, known, Unsuitable(what_it_is(stmt)))]
         try:
-            packed = unpacked(stmt, leaf, known, self.keep, self.whole_or_rows, self.temporaries)
+            packed = unpacked(
+                stmt, leaf, known, self.kept.keep, self.whole_or_rows, self.temporaries
+            )
             return packed or self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
             problem = found
@@ -270,7 +266,7 @@ class _Vectorizer:
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
-        boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
+        boxes = leaves_in_boxes(leaf, known, partial(self.kept.keep, known))
         if boxes is not None:
             each = partial(self.leaf, known=known, earlier=earlier)
             found = in_boxes(boxes, known, self.whole_or_rows, each, self.temporaries)
@@ -279,7 +275,7 @@ class _Vectorizer:
         before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
-            return self.keep(known, value, leaf.loops, stmt.loc)
+            return self.kept.keep(known, value, leaf.loops, stmt.loc)
 
         def written(load: Load) -> bool:
             return self.values.are_there(load, domain_of(leaf.loops), before)
@@ -293,7 +289,7 @@ class _Vectorizer:
             return steps
 
         try:
-            return self.or_by_classes(leaf, known, choices)
+            return whole_or_by_classes(leaf, known, choices, self.groups)
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
             return [self.scalar_loop(leaf, known, problem)]
@@ -326,10 +322,7 @@ class _Vectorizer:
                 return self.tested(other, store, leaf, known, by_cases)
             return other
 
-        return self.or_by_classes(replace(leaf, stmt=store), known, otherwise)
-
-    def or_by_classes(self, leaf: Leaf, known: Ranges, whole: Way) -> list[Stmt]:
-        return whole_or_by_classes(leaf, known, whole, self.whole_or_rows, self.temporaries)
+        return whole_or_by_classes(replace(leaf, stmt=store), known, otherwise, self.groups)
 
     def tested(
         self, found: VectorStatement, store: Store, leaf: Leaf, known: Ranges, by_cases: bool

@@ -22,49 +22,24 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, narrow
 from tile_ir.quick_dataclasses import replace
-from tile_passes.parallel.joined_stores import joined_stores, stores_by_turns
+from tile_passes.parallel.groups_of_stores import Groups
+from tile_passes.parallel.joined_stores import stores_by_turns
 from tile_passes.parallel.least_work import Way, least_work
-from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, loads_of
-from tile_passes.parallel.parts_of_rows import Steps, parts_of_rows
+from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
 from tile_passes.parallel.pieces_of_loops import pieces_of_loops
 from tile_passes.parallel.residue_classes import residue_classes
-from tile_passes.parallel.temporaries import Temporaries
 
 
-def whole_or_by_classes(
-    leaf: Leaf, known: Ranges, whole: Way, steps_of: Steps, temporaries: Temporaries
-) -> list[Stmt]:
+def whole_or_by_classes(leaf: Leaf, known: Ranges, whole: Way, groups: Groups) -> list[Stmt]:
     """The steps of a statement for all iterations, or for one class of them after another where
     that is less work. Raises Unsuitable."""
     if classes_of(leaf) is None:
         return whole()
-    return least_work((whole, partial(by_classes, leaf, known, steps_of, temporaries)), temporaries)
 
+    def by_classes() -> list[Stmt]:
+        return groups.steps(_stores_of_classes(leaf, known), known)
 
-def by_classes(leaf: Leaf, known: Ranges, steps_of: Steps, temporaries: Temporaries) -> list[Stmt]:
-    """A statement for one class of iterations after another; some rows at a time, where tiles have
-    no room for all. Raises Unsuitable."""
-    made = len(temporaries.allocs)
-    steps: list[Stmt] = []
-    try:
-        for part in joined_stores(_stores_of_classes(leaf, known), temporaries.room):
-            assert isinstance(part.stmt, Store), "a statement was taken apart into stores"
-            steps += steps_of(part.stmt, part, known)
-            temporaries.give_back_all()
-    except NoRoom:
-        temporaries.forget_since(made)
-
-        def again(store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
-            return by_classes(replace(leaf, stmt=store), known, steps_of, temporaries)
-
-        parts = parts_of_rows(leaf, known, again, temporaries)
-        if parts is None:
-            raise
-        return parts[1]
-    except Unsuitable:
-        temporaries.forget_since(made)
-        raise
-    return steps
+    return least_work((whole, by_classes), groups.temporaries)
 
 
 def classes_of(leaf: Leaf) -> list[Leaf] | None:

@@ -18,6 +18,17 @@ Way = Callable[[], list[Stmt]]
 def least_work(ways: Sequence[Way], temporaries: Temporaries) -> list[Stmt]:
     """The steps of the way with the least work, of an earlier one where two have the same. Raises
     Unsuitable, for the reason of the first one, where none suits."""
+    found, problem = least(ways, temporaries)
+    if found is None:
+        assert problem is not None, "there are ways"
+        raise problem
+    return found[1]()
+
+
+def least(
+    ways: Sequence[Way], temporaries: Temporaries
+) -> tuple[tuple[float, Way] | None, Unsuitable | None]:
+    """The least cycles and their way, and why the first way that does not suit does not."""
     made = len(temporaries.allocs)
     problems: list[Unsuitable] = []
     found: list[tuple[float, Way]] = []
@@ -27,10 +38,8 @@ def least_work(ways: Sequence[Way], temporaries: Temporaries) -> list[Stmt]:
         except Unsuitable as problem:
             problems.append(problem)
         temporaries.forget_since(made)
-    if not found:
-        raise problems[0]
-    _, best = min(found, key=lambda each: each[0])
-    return best()
+    best = min(found, key=lambda each: each[0], default=None)
+    return best, problems[0] if problems else None
 
 
 def cycles(body: Sequence[Stmt], target: Target) -> float:
