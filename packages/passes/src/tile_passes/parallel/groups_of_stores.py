@@ -24,7 +24,7 @@ from tile_ir import (
 from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.parallel.accesses import step_of
-from tile_passes.parallel.joined_stores import joined_stores
+from tile_passes.parallel.joined_stores import joined_stores, take_turns
 from tile_passes.parallel.least_work import Way, least
 from tile_passes.parallel.nest import Leaf, loads_in
 from tile_passes.parallel.parts_of_rows import Steps
@@ -105,8 +105,8 @@ def runs_of(parts: Sequence[Leaf]) -> Iterator[list[Leaf]]:
 
 
 def is_group(run: Sequence[Leaf]) -> bool:
-    """Whether statements over the same elements are stores that need the same values, and may run
-    for some rows after another together."""
+    """Whether statements over the same elements are stores that take turns or need the same values,
+    and may run for some rows after another together."""
     loops = run[0].loops
     stores = [leaf.stmt for leaf in run if isinstance(leaf.stmt, Store)]
     if not 1 < len(run) == len(stores) or run[0].guards or len(loops) != 2:
@@ -116,7 +116,9 @@ def is_group(run: Sequence[Leaf]) -> bool:
         return False
     if not all(_in_order(store, run[0].vars) for store in stores):
         return False
-    return _rows_apart(stores, loops[0].var) and shares_values(stores, run[0])
+    if not _rows_apart(stores, loops[0].var):
+        return False
+    return take_turns(run) or shares_values(stores, run[0])
 
 
 def _in_order(store: Store, variables: Sequence[Var]) -> bool:

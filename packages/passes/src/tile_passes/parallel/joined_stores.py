@@ -64,6 +64,12 @@ def joined_stores(parts: Sequence[Leaf], room: Room) -> list[Leaf]:
     return result
 
 
+def take_turns(parts: Sequence[Leaf]) -> bool:
+    """Whether the first of several stores begins a group that is joined."""
+    turns = _turns_of(parts[0])
+    return turns is not None and _is_group(parts[: turns.step], turns)
+
+
 def stores_by_turns(stmt: Stmt) -> bool:
     """Whether a statement stores elements of several lines by turns, as joined stores do."""
     if not isinstance(stmt, Store) or not isinstance(stmt.value, Load):
