@@ -49,24 +49,18 @@ class Groups:
     def steps(self, group: Sequence[Leaf], known: Ranges) -> list[Stmt]:
         """The stores one after another for all rows, or for as many at a time as is the least work
         where versions of loaded tiles have room. Raises Unsuitable."""
+        rows = constant_trips(group[0].loops[0]) if len(group[0].loops) == 2 else None
+        parts = [n for n in PARTS if rows and rows % n == 0 and rows > n]
         whole = partial(self._whole, group, known)
+        ways = [whole, *(partial(self._in_parts, group, known, n) for n in parts)]
+        spared, _ = least([partial(self._sparing, way) for way in ways], self.temporaries)
         tight, problem = least([whole], self.temporaries)
-        spared, _ = least([partial(self._sparing, whole)], self.temporaries)
-        if spared is None or tight is None or spared[0] > tight[0]:
-            spared, _ = least(self._by_parts(group, known), self.temporaries)
         if spared is not None and (tight is None or spared[0] <= WORTH * tight[0]):
             return spared[1]()
         if tight is None:
             assert problem is not None, "it was tried"
             raise problem
         return whole()
-
-    def _by_parts(self, group: Sequence[Leaf], known: Ranges) -> list[Way]:
-        """The ways to do a group with the rows in parts, with room for versions of loaded tiles."""
-        rows = constant_trips(group[0].loops[0]) if len(group[0].loops) == 2 else None
-        parts = [n for n in PARTS if rows and rows % n == 0 and rows > n]
-        ways = [partial(self._in_parts, group, known, n) for n in parts]
-        return [partial(self._sparing, way) for way in ways]
 
     def _sparing(self, way: Way) -> list[Stmt]:
         with self.temporaries.sparing():

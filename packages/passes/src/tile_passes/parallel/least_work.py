@@ -43,14 +43,14 @@ def least(
 
 
 def cycles(body: Sequence[Stmt], target: Target) -> float:
-    """The cycles of statements that run one after another, each instruction until the next one of
-    its pipe may start."""
+    """The cycles of statements that run one after another. Instructions mostly wait for the result
+    of the one before."""
     total = 0.0
     for stmt in body:
         if isinstance(stmt, For):
             trips = constant_trips(stmt)
             total += (ASSUMED_ITERATIONS if trips is None else trips) * cycles(stmt.body, target)
             continue
-        total += cost(stmt, target, Assumed(cores=target.cube_cores)).busy
+        total += cost(stmt, target, Assumed(cores=target.cube_cores)).done
         total += max((cycles(inner, target) for inner in bodies(stmt)), default=0.0)
     return total
