@@ -1,5 +1,5 @@
-"""Loads of rows that begin a few elements before their tensor: what the tensor has goes to a line
-behind a block of zeros, and is gathered from as far before it as the row begins early."""
+"""Load rows that begin a few elements before their tensor. The elements of the tensor go to a line
+behind a block of zeros; a gather begins in these."""
 
 from __future__ import annotations
 

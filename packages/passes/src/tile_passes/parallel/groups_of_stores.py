@@ -1,5 +1,5 @@
-"""Stores over the same elements as one group, some rows of all of them at a time: values that
-several need are computed once, and tiles of few rows leave room for versions of loaded tiles."""
+"""Do stores over the same elements together, some rows at a time. Values that several need are
+computed once; tiles of few rows leave room for versions of loaded tiles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tile_passes.parallel.least_work import Way, least
 from tile_passes.parallel.nest import Leaf, loads_in
 from tile_passes.parallel.parts_of_rows import Steps
 from tile_passes.parallel.temporaries import Temporaries
-from tile_passes.parallel.unpacked import KeepIn
+from tile_passes.parallel.unpacked import KeepInTile
 from tile_passes.parallel.values_of_several import shares_values, with_values_kept
 
 # Numbers of parts that the rows of a group are divided into.
@@ -43,7 +43,7 @@ class Groups:
     """For one function: how stores become steps, and values are kept."""
 
     steps_of: Steps
-    keep: KeepIn
+    keep: KeepInTile
     temporaries: Temporaries
 
     def steps(self, group: Sequence[Leaf], known: Ranges) -> list[Stmt]:

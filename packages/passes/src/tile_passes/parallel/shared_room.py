@@ -1,5 +1,5 @@
-"""Find the buffers of a memory in use while a statement runs: buffers that hold nothing then may
-share their bytes with tiles of the compiler's; and the room that versions of loaded tiles need."""
+"""Find the room of ub that is in use while a statement runs, and that versions of tiles need.
+Buffers that hold nothing then may share their bytes with tiles of the compiler's."""
 
 from __future__ import annotations
 
