@@ -2,11 +2,12 @@
 
 One program for the cube core and both vector cores: products go to the vector cores by a copy, some
 rows at a time, and probabilities back by another. All tiles of queries of a core are one loop, so
-that no round waits for the last of a tile. Under a causal mask tiles end where their queries do: a
-core does them in pairs, one from each end, which take as many rounds together as any other pair,
-and what is masked on the diagonal is one triangle. Every core begins with other keys, so that one
-finds in L2 what its neighbour has brought there. 05_flash_attention.py is the same algorithm with
-memories, scopes, workspaces and flags by hand.
+that no iteration waits for the last of a tile. Under a causal mask tiles end where their queries
+do: a core does them in pairs, one from each end, which take as many iterations together as any
+other pair, and what is masked on the diagonal is one triangle. Every core begins with other keys,
+so that one finds in L2 what its neighbour has brought there. Scores pass L2 in the type `handed`:
+float16 takes half the way, and rounds them as a product with results of float16 would.
+05_flash_attention.py is the same algorithm with memories, scopes, workspaces and flags by hand.
 """
 
 import math
@@ -92,6 +93,7 @@ def over_sums(o: T.Tensor, sums: T.Tensor, c: T.int32, rows: int, D: int) -> Non
 def flash_attention(
     B: int, H: int, S: int, D: int, block_M: int, block_N: int, groups: int = 1,
     causal: bool = False, dtype: str = "float16", accum: str = "float32", cores: int = 24,
+    handed: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
     assert S % block_M == 0 and S % block_N == 0, "tiles cover all queries and all keys"
     scale = 1.0 / math.sqrt(D)
@@ -128,6 +130,7 @@ def flash_attention(
             sums = T.alloc_shared((chunks, rows), accum)
             fresh = T.alloc_shared((chunks, rows), accum)
             later = T.alloc_shared((rows, 2 * square - rows if causal else 8), accum)
+            taken = T.alloc_shared((rows, block_N) if handed != accum else (1, 8), handed)
 
             if causal:
                 fill_triangle(later, rows, square)
@@ -153,7 +156,11 @@ def flash_attention(
                     T.tile.fill(peak, -1e30)
                 T.copy(peak, before)
                 for c in T.Pipelined(chunks, num_stages=2):
-                    T.copy(scores[c * rows : (c + 1) * rows, :], s)
+                    if handed == accum:
+                        T.copy(scores[c * rows : (c + 1) * rows, :], s)
+                    else:
+                        T.copy(scores[c * rows : (c + 1) * rows, :], taken)
+                        T.copy(taken, s)
                     if causal:
                         seen = first + c * rows - n * block_N
                         hide_later_keys(s, later, seen, rows, square, block_N)

@@ -35,6 +35,26 @@ def causal(L: int, C: int, taps: int, rows: int = 16, columns: int = 128) -> Any
     return kernel
 
 
+def causal_rows(L: int, C: int, taps: int, rows: int = 16, columns: int = 64) -> Any:
+    """The same along rows, each of which has taps of its own."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((C, L), "float16"), K: T.Tensor((C, taps), "float16"), Y: T.Tensor((C, L), "float16")):  # fmt: skip
+        with T.Kernel(T.ceildiv(L, columns), T.ceildiv(C, rows), threads=128) as (bl, bc):
+            k = T.alloc_shared((rows, taps), "float16")
+            y = T.alloc_fragment((rows, columns), "float32")
+            T.copy(K[bc * rows, 0], k)
+            T.clear(y)
+            for w in T.serial(taps):
+                for i, j in T.Parallel(rows, columns):
+                    at = bl * columns + j + w - (taps - 1)
+                    x = T.if_then_else(at >= 0, X[bc * rows + i, at], 0.0)
+                    y[i, j] += T.cast(x, "float32") * T.cast(k[i, w], "float32")
+            T.copy(y, Y[bc * rows, bl * columns])
+
+    return kernel
+
+
 def around(L: int, C: int, rows: int = 8, columns: int = 64) -> Any:
     """The sum of the rows before and behind, and 1 where there is none."""
 
@@ -62,6 +82,15 @@ def test_a_causal_convolution(strict: None, L: int, C: int, taps: int) -> None:
     x, k = torch.randn(L, C, generator=made).half(), torch.randn(taps, C, generator=made).half()
     y = T.compile(causal(L, C, taps), out_idx=[-1])(x, k)
     torch.testing.assert_close(y, convolved(x, k), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(("L", "C", "taps"), [(192, 32, 4), (201, 20, 3), (40, 16, 4)])
+def test_a_causal_convolution_along_rows(strict: None, L: int, C: int, taps: int) -> None:
+    made = torch.Generator().manual_seed(L)
+    x, k = torch.randn(C, L, generator=made).half(), torch.randn(C, taps, generator=made).half()
+    kernel = T.compile(causal_rows(L, C, taps), out_idx=[-1])
+    torch.testing.assert_close(kernel(x, k), convolved(x.T, k.T).T, rtol=1e-2, atol=1e-2)
+    assert not [r for r in kernel.remarks if r.slug == "scalar-loop"]
 
 
 @pytest.mark.parametrize(("L", "C"), [(64, 128), (21, 50)])

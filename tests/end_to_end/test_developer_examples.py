@@ -90,8 +90,12 @@ def small() -> dict[str, Func]:
             "flash_attention", "flash_attention", 1, 2, 128, 64, 32, 32, 1, True
         ),
         "attention_groups": of("flash_attention", "flash_attention", 1, 2, 96, 64, 32, 32, 2),
+        "attention_narrow": of(
+            "flash_attention", "flash_attention", 1, 2, 128, 64, 32, 32, 1, True, handed="float16"
+        ),
         "attention_paged": of("paged_attention", "paged_attention", 2, 6, 3, 64, 5, 32, 3),
         "attention_latent": of("mla", "latent_attention", 1, 16, 70, 64, 16, 16, 32),
+        "attention_many_heads": of("mla", "attention_of_many_heads", 1, 32, 256, 64, 16, 32, 128),
         "attention_sparse": of("sparse_attention", "sparse_attention", 2, 16, 96, 64, 16, 48, 32),
         "attention_linear": of("linear_attention", "linear_attention", 1, 2, 96, 32, 32),
         "indexer": of(

@@ -293,3 +293,23 @@ def test_arguments_are_in_the_order_of_the_signature_wherever_they_are_declared(
     a, b, c = torch.arange(40.0), torch.randn(40), torch.zeros(40)
     weighted(a, b, 3, c)
     assert torch.allclose(c, a - b * 3)
+
+
+@jit
+def added_if_there(A, bias=None):
+    N = T.const("N")
+    A: T.Tensor((N,), "float32")
+    if bias is not None:
+        bias: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(N):
+            B[i] = A[i] + (0 if bias is None else bias[i])
+    return B
+
+
+def test_a_tensor_is_declared_where_there_is_one() -> None:
+    a, bias = torch.randn(40), torch.randn(40)
+    assert torch.equal(added_if_there(a), a)
+    assert torch.equal(added_if_there(a, bias), a + bias)
+    assert torch.equal(added_if_there(a, None), a)

@@ -306,6 +306,50 @@ def test_conditions_on_bounds_leave_parts_of_tiles() -> None:
 
 
 @jit
+def rows_sent_on(X, At, Y, rows: int, width: int):
+    """Rows of a tile go where a table says, or nowhere; their ends may lie outside."""
+    N, R, D = T.const("N R D")
+    X: T.Tensor((N, D), "float32")
+    At: T.Tensor((N,), "int32")
+    Y: T.Tensor((R, D), "float32")
+    with T.Kernel(T.ceildiv(D, width), T.ceildiv(N, rows), threads=128) as (bx, by):
+        x = T.alloc_shared((rows, width), "float32")
+        at = T.alloc_shared((rows,), "int32")
+        T.copy(At[by * rows], at)
+        T.copy(X[by * rows, bx * width], x)
+        for i, j in T.Parallel(rows, width):
+            if at[i] < R and bx * width + j < D:
+                Y[at[i], bx * width + j] = x[i, j] * 2
+
+
+@jit
+def bias_of_halves(B, rows: int, width: int):
+    D = T.const("D")
+    B: T.Tensor((D,), "float16")
+    Y = T.empty((rows, D), "float32")
+    with T.Kernel(T.ceildiv(D, width), threads=128) as bx:
+        y = T.alloc_fragment((rows, width), "float32")
+        T.fill(y, 1)
+        for i, j in T.Parallel(rows, width):
+            y[i, j] += B[bx * width + j]
+        T.copy(y, Y[0, bx * width])
+    return Y
+
+
+def test_tiles_wider_than_their_tensors() -> None:
+    x, at, bias = torch.randn(24, 40), torch.randperm(24).int(), torch.randn(17).half()
+    sent = torch.zeros(20, 40)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="(?s).*scalar loop")
+        rows_sent_on(x, at, sent, 8, 32)
+        close(bias_of_halves(bias, 8, 32), (bias.float() + 1).expand(8, 17))
+    inside = at < 20
+    expected = torch.zeros(20, 40)
+    expected[at[inside].long()] = x[inside] * 2
+    close(sent, expected)
+
+
+@jit
 def chosen_in_place(X, Y, size: int):
     N = T.const("N")
     X: T.Tensor((N,), "float32")

@@ -266,3 +266,32 @@ def test_the_order_of_the_vector_core_comes_with_that_of_all() -> None:
     every = lower(add_one, pass_configs={PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
     assert asked.kernel_source == every.kernel_source
     assert asked.kernel_source != lower(add_one).kernel_source
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_each_vector_core_has_half_of_a_tile_of_the_cube_core(dim: int) -> None:
+    m, n = (16, 64) if dim == 0 else (32, 32)
+
+    @T.prim_func
+    def k(A: T.Tensor((32, 48), "float16"), B: T.Tensor((48, 64), "float16"),
+          C: T.Tensor((32, 64), "float16")):  # fmt: skip
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            half = T.alloc_ub((16, 48), "float16")
+            a = T.alloc_L1((32, 48), "float16")
+            b = T.alloc_L1((48, 64), "float16")
+            c = T.alloc_L0C((32, 64), "float32")
+            f = T.alloc_ub((m, n), "float32")
+            h = T.alloc_ub((m, n), "float16")
+            T.copy(A[vid * 16, 0], half)
+            T.tile.relu(half, half)
+            T.copy(half, a)
+            T.copy(B, b)
+            T.gemm_v0(a, b, c, init=True)
+            T.copy(c, f)
+            T.tile.mul(f, f, 2.0)
+            T.copy(f, h)
+            T.copy(h, C[vid * 16, 0] if dim == 0 else C[0, vid * 32])
+
+    a, b = torch.randn(32, 48).half(), torch.randn(48, 64).half()
+    got = compile(k, out_idx=[-1], pass_configs=AUTOMATIC)(a, b)
+    np.testing.assert_allclose(got, (a.float().relu() @ b.float() * 2).half(), rtol=2e-3, atol=2e-3)

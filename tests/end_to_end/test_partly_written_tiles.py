@@ -129,3 +129,182 @@ def test_blocks_that_do_the_same_work() -> None:
     with pytest.raises(SimulationError) as error:
         grid_of_copies(a, 2, True)
     assert error.value.slug == "race"
+
+
+@jit
+def greatest_before(A, B, lengths, block: int):
+    """The greatest product of a row with those up to its own; some blocks are left out."""
+    M, K = T.const("M, K")
+    A: T.Tensor((M, K), "float16")
+    B: T.Tensor((M, K), "float16")
+    lengths: T.Tensor((2,), "int32")
+    C = T.empty((M,), "float32")
+    with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+        a = T.alloc_shared((block, K), "float16")
+        b = T.alloc_shared((block, K), "float16")
+        c = T.alloc_fragment((block, block), "float32")
+        most = T.alloc_fragment((block,), "float32")
+        T.copy(A[bx * block, 0], a)
+        T.fill(most, -1000)
+        for k in T.Pipelined(T.ceildiv(M, block), num_stages=1):
+            if k * block < lengths[0]:
+                T.copy(B[k * block, 0], b)
+                for i, j in T.Parallel(block, block):
+                    c[i, j] = T.if_then_else(
+                        bx * block + i >= k * block + j, 0, -T.infinity("float32")
+                    )
+                T.gemm(a, b, c, transpose_B=True)
+                T.reduce_max(c, most, dim=1, clear=False)
+        T.copy(most, C[bx * block])
+    return C
+
+
+def test_a_mask_is_written_and_read_in_branches_of_one_condition() -> None:
+    """On the diagonal alone: nothing is read that is not written."""
+    a, b = torch.randn(64, 32).half(), torch.randn(64, 32).half()
+    found = told(lambda: greatest_before(a, b, torch.tensor([40, 0], dtype=torch.int32), 16))
+    products = a.float() @ b.float().T
+    seen = torch.ones(64, 64).tril().bool() & (torch.arange(64) < 48)
+    close(found, products.masked_fill(~seen, -1000).amax(1).clamp(min=-1000))
+
+
+CONDITIONS = {
+    "tensor": lambda i, limits, limit, named: i < limits[0],
+    "variable": lambda i, limits, limit, named: limit > 2,
+    "named": lambda i, limits, limit, named: named,
+    "both": lambda i, limits, limit, named: T.And(named, i < 4),
+}
+
+
+@jit
+def used_where_written(A, L, form: str, changed: bool):
+    """Rows are loaded under a condition, and read under it further down."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    L: T.Tensor((M,), "int32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((N,), "float32")
+        b = T.alloc_fragment((N,), "float32")
+        limit = T.alloc_var("int32", 0)
+        for i in T.serial(M):
+            limit = L[i]
+            named = L[i] > 2
+            if CONDITIONS[form](i, L, limit, named):
+                T.copy(A[i, :], a)
+            if changed:
+                limit = limit + 1
+            T.fill(b, 1)
+            if not CONDITIONS[form](i, L, limit, named):
+                T.fill(b, 2)
+            else:
+                for j in T.Parallel(N):
+                    b[j] += a[j]
+            T.copy(b, B[i, :])
+    return B
+
+
+@pytest.mark.parametrize("form", [*CONDITIONS])
+def test_tiles_are_read_under_the_condition_under_which_they_are_written(form: str) -> None:
+    torch.manual_seed(0)
+    a, limits = torch.randn(6, 40), torch.tensor([4, 0, 3, 1, 7, 2], dtype=torch.int32)
+    found = told(lambda: used_where_written(a, limits, form, False))
+    row = torch.arange(6)
+    inside = row < 4 if form in ("tensor", "both") else limits > 2
+    inside = inside & (limits > 2) if form == "both" else inside
+    close(found, torch.where(inside[:, None], a + 1, 2.0))
+
+
+def test_the_value_of_a_condition_has_changed_between_two_branches() -> None:
+    a, limits = torch.randn(3, 40), torch.tensor([3, 1, 4], dtype=torch.int32)
+    told(lambda: used_where_written(a, limits, "variable", True), "partly-written")
+
+
+@jit
+def rows_from_neighbours(A, backwards: bool):
+    """Each row is made from the one before, or behind it."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        if backwards:
+            T.copy(a[M - 1, :], b[M - 1, :])
+            for k in range(M - 2, -1, -1):
+                for j in T.Parallel(N):
+                    b[k, j] = b[k + 1, j] * 0.5 + a[k, j]
+        else:
+            T.copy(a[0, :], b[0, :])
+            for k in T.serial(1, M):
+                for j in T.Parallel(N):
+                    b[k, j] = b[k - 1, j] * 0.5 + a[k, j]
+        for i, j in T.Parallel(M, N):
+            b[i, j] = b[i, j] + 1
+        T.copy(b, B)
+    return B
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_iteration_reads_what_the_one_before_has_written(backwards: bool) -> None:
+    a = torch.randn(6, 32)
+    rows = [*(a.flip(0) if backwards else a)]
+    for at in range(1, 6):
+        rows[at] = rows[at - 1] * 0.5 + rows[at]
+    expected = torch.stack(rows)
+    found = told(lambda: rows_from_neighbours(a, backwards))
+    close(found, (expected.flip(0) if backwards else expected) + 1)
+
+
+@jit
+def rows_from_the_last_two(A):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        for j in T.Parallel(N):
+            b[0, j] = a[0, j]
+            b[1, j] = a[1, j]
+        for k in T.serial(2, M):
+            for j in T.Parallel(N):
+                b[k, j] = b[k - 1, j] * 0.5 + b[k - 2, j] + a[k, j]
+        T.copy(b, B)
+    return B
+
+
+def test_an_iteration_reads_what_the_last_two_have_written() -> None:
+    a = torch.randn(6, 32)
+    rows = [a[0], a[1]]
+    for row in a[2:]:
+        rows.append(rows[-1] * 0.5 + rows[-2] + row)
+    close(told(lambda: rows_from_the_last_two(a)), torch.stack(rows))
+
+
+@jit
+def rows_from_the_next(A):
+    """A row is read that a later iteration writes."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        T.copy(a[0, :], b[0, :])
+        for k in T.serial(1, M):
+            for j in T.Parallel(N):
+                b[k, j] = b[(k + 1) % M, j] + a[k, j]
+        for i, j in T.Parallel(M, N):
+            b[i, j] = b[i, j] + 1
+        T.copy(b, B)
+    return B
+
+
+def test_an_iteration_reads_what_a_later_one_writes() -> None:
+    a = torch.randn(6, 32)
+    found = told(lambda: rows_from_the_next(a), "partly-written")
+    close(found[1:5], a[1:5] + 1)

@@ -249,3 +249,71 @@ def test_a_tensor_that_is_not_used_may_be_none() -> None:
     assert torch.equal(compile(main, out_idx=-1)(a, None), a)
     with pytest.raises(KernelError):
         compile(main, out_idx=-1)(None, a)
+
+
+@jit
+def of_a_shape(A, leading: Any):
+    M, N = T.const("M, N")
+    shape = [M, N]
+    A: T.Tensor((*shape,), T.float32)
+    B = T.empty((*leading, *shape), T.float32)
+    with T.Kernel(1, threads=128):
+        tile = T.alloc_shared([*shape], T.float32)
+        T.copy(A, tile)
+        T.copy(tile, B[(*[0 for _ in leading], 0, 0)])
+    return B
+
+
+def test_shapes_are_put_together_of_others() -> None:
+    a = torch.randn(4, 8)
+    assert torch.equal(of_a_shape(a, (1,)), a[None])
+    with pytest.raises(KernelError, match=r"`\*` does not take the Python number 3"):
+        of_a_shape(a, 3)
+
+
+@jit
+def with_functions(A, more: int):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), T.float32)
+    B = T.empty((M, N), T.float32)
+
+    def scaled(value, by=2):
+        return value * by + more
+
+    @T.macro
+    def greatest(tile, out, *, keep=False):
+        T.reduce_max(tile, out, dim=1, clear=not keep)
+
+    with T.Kernel(1, threads=128):
+        tile = T.alloc_shared((M, N), T.float32)
+        most = T.alloc_fragment((M,), T.float32)
+        T.copy(A, tile)
+        T.fill(most, 0)
+        greatest(tile, most, keep=True)
+        for i, j in T.Parallel(M, N):
+            tile[i, j] = scaled(tile[i, j], by=3) - most[i]
+        T.copy(tile, B)
+    return B
+
+
+@jit
+def called_with_too_few(A):
+    A: T.Tensor((8,), T.float32)
+    B = T.empty((8,), T.float32)
+
+    def scaled(value, by):
+        return value * by
+
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(8):
+            B[i] = scaled(A[i])
+    return B
+
+
+def test_a_kernel_defines_functions() -> None:
+    a = torch.randn(4, 8)
+    for more in (1, 5):
+        expected = a * 3 + more - a.amax(1, keepdim=True).clamp(min=0)
+        torch.testing.assert_close(with_functions(a, more), expected)
+    with pytest.raises(KernelError, match="missing a required argument: 'by'"):
+        called_with_too_few(a[0])

@@ -163,6 +163,8 @@ def test_all_matrices_where_out_has_room(
         ((5, 6), -1, "float16", "float16"),
         ((8, 32), 0, "float16", "float32"),
         ((2, 5, 8), 1, "int16", "int16"),
+        ((8, 32), 1, "int8", "int8"),
+        ((8, 16), 1, "bfloat16", "bfloat16"),
     ],
 )
 def test_running_values(name: str, shape: tuple[int, ...], dim: int, dtype: str, to: str) -> None:

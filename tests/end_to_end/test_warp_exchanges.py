@@ -160,3 +160,19 @@ def test_what_a_warp_cannot_do_is_told(threads: int, branch: bool, message: str)
         traced(threads, branch)
     assert told.value.slug == "thread-program"
     assert told.value.hint
+
+
+@jit
+def shuffled_elements(X):
+    X: T.Tensor((64,), T.int32)
+    Y = T.empty((64,), T.int32)
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            Y[i] = T.shfl_xor(X[i], 1)
+    return Y
+
+
+def test_elements_are_no_threads() -> None:
+    with pytest.raises(KernelError, match="elements of T.Parallel are no threads") as told:
+        shuffled_elements(torch.zeros(64, dtype=torch.int32))
+    assert told.value.slug == "thread-program" and told.value.hint

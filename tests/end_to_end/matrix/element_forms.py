@@ -241,6 +241,35 @@ FORMS: tuple[Form, ...] = (
             ("rows-of-halves", "y[i, j] = x[i // 2, j] * (1 - i % 2)", "M // 2, N"),
         )
     ),
+    # Classes of columns.
+    *(
+        _form(name, body, x=x, c=c, sizes=((24, 64), (16, 128), (7, 32)), sides="ub load")
+        for name, body, x, c in (
+            ("neighbours-exchanged", "y[i, j] = x[i, j ^ 1] + x[i, j]", "M, N", ""),
+            ("halves-exchanged", "y[i, j] = x[i, j] - x[i, j ^ ({N} // 2)]", "M, N", ""),
+            ("quarters-exchanged", "y[i, j] = x[i, j ^ ({N} // 4)]", "M, N", ""),
+            ("halves-shared", "y[i, j] = x[i, j] + c[i, j % ({N} // 2)]", "M, N", "M, N // 2"),
+            (
+                "sides-of-pairs",
+                "y[i, j] = T.if_then_else(j % 2 == 0, x[i, j + 1], 0 - x[i, j - 1])",
+                "M, N + 2",
+                "",
+            ),
+            (
+                "rotate-by-parity",
+                "y[i, j] = x[i, j] * c[i, j // 2] + x[i, j + 1 - 2 * (j % 2)] * (j % 2 * 2 - 1)",
+                "M, N",
+                "M, N // 2",
+            ),
+            (
+                "rotate-by-halves",
+                "y[i, j] = x[i, j] * c[i, j % ({N} // 2)] "
+                "+ T.if_then_else(j < {N} // 2, 1, -1) * x[i, (j + {N} // 2) % {N}]",
+                "M, N",
+                "M, N // 2",
+            ),
+        )
+    ),
 )
 
 DTYPE_NAMES = ("float32", "float16", "int8", "int32", "int16", "uint8", "bfloat16")

@@ -37,7 +37,7 @@ CORES = [
     ("condensation", "flow_graph"),
     ("greedy_color", "counters"),
 ]
-MANY_VALUES = Path(__file__).parents[1] / "insert_cross_core_sync" / "many_values.tir"
+KERNELS = Path(__file__).parents[1] / "insert_cross_core_sync"
 
 
 class Removed(Exception):
@@ -51,10 +51,12 @@ def allocations() -> list[Allocation]:
     return [allocate_events(eliminate(place_all(flow)), DEFAULT_TARGET) for flow in flows]
 
 
-def signals() -> Allocation:
-    """What orders the cores of a kernel that needs more signals than there are counters."""
-    func = tile_ir.parse(golden.read(MANY_VALUES).source)
-    return find_signals(func, core_tree(func), DEFAULT_TARGET)
+def signals() -> list[Allocation]:
+    """What orders the cores of a kernel that hands a value over in a branch, and of one that needs
+    more signals than there are counters."""
+    texts = [golden.read(KERNELS / f"{n}.tir").source for n in ("in_a_branch", "many_values")]
+    funcs = list(map(tile_ir.parse, texts))
+    return [find_signals(func, core_tree(func), DEFAULT_TARGET) for func in funcs]
 
 
 def test_the_sections_need_flags() -> None:
@@ -62,7 +64,8 @@ def test_the_sections_need_flags() -> None:
 
 
 def test_the_cores_share_counters() -> None:
-    found = signals().events
+    _, many = signals()
+    found = many.events
     assert len(found) > DEFAULT_TARGET.compiler_cross_flags >= len({*found.values()})
 
 

@@ -76,6 +76,7 @@ def _environment() -> Environment:
     return env
 
 
+@lru_cache(maxsize=64)
 def template(name: str) -> Template:
     return _environment().get_template(name)
 

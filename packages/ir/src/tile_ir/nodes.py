@@ -231,7 +231,8 @@ class Func:
 
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
     is not part of the printed form. `remarks` are messages of passes to the user, `expansions` are
-    the calls of macros; nor are they.
+    the calls of macros, `settled` the sections whose generated statements are ordered; nor are
+    they.
     """
 
     name: str
@@ -243,6 +244,7 @@ class Func:
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     expansions: tuple[Expansion, ...] = field(default=(), compare=False, repr=False)
+    settled: frozenset[Section] = field(default=frozenset(), compare=False, repr=False)
 
     def __repr__(self) -> str:
         return text_of(self).rstrip("\n")

@@ -1,5 +1,5 @@
 """Import networkx at the first graph: kernels that need none do not pay for it. Also a
-topological sort of small graphs, which take longer to build there than to sort."""
+topological sort, and longest paths, of small graphs, which take longer to build there."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ else:
     nx = LazyModule("networkx")
 
 N = TypeVar("N")
+Length = TypeVar("Length", int, float)
+
+# A length that is only a matter of rounding.
+NOTHING = 1e-6
 
 
 def topological(
@@ -41,4 +45,18 @@ def topological(
     return found if len(found) == len(waits) else None
 
 
-__all__ = ["nx", "topological"]
+def extend_paths(edges: Sequence[tuple[N, N, Length]], longest: dict[N, Length]) -> bool:
+    """Raise the length of the longest path to each node, by relaxation. Return whether that ends:
+    it does in as many rounds as there are nodes, unless a cycle is longer than nothing."""
+    for _ in longest:
+        changed = False
+        for a, b, length in edges:
+            if longest[a] + length > longest[b] + NOTHING:
+                longest[b] = longest[a] + length
+                changed = True
+        if not changed:
+            return True
+    return False
+
+
+__all__ = ["extend_paths", "nx", "topological"]

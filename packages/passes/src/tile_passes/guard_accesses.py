@@ -8,6 +8,7 @@ from functools import partial
 from tile_ir import (
     ONE,
     OPS,
+    Alloc,
     Automatic,
     Body,
     Const,
@@ -66,6 +67,7 @@ from tile_passes.lowering.region_parts import (
     part_along,
     with_dim,
 )
+from tile_passes.lowering.shifted_rows import load_shifted_rows
 from tile_passes.passdef import ir_pass
 
 
@@ -82,9 +84,11 @@ def guard_accesses(func: Func, target: Target) -> Func:
     """
     if Automatic.BOUNDS not in func.automatic:
         return func
-    guards = _Guards(FreeNames.of(func), target)
+    guards = _Guards(FreeNames.of(func), target, [])
     body = guards.body(func.launch.body, _Known(launch_ranges(func)))
-    return func if body is func.launch.body else func.with_body(body)
+    if body is func.launch.body:
+        return func
+    return func.with_body(body, allocs=(*func.launch.allocs, *guards.allocs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,10 @@ class _Known:
         pairs = list(zip(indices, shape, strict=True))
         return conjunction(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
 
+    def before(self, s: Slice) -> float:
+        """How many elements a tile may begin before its tensor."""
+        return -at_least_by_cases(s.offset, self.ranges, self.facts)
+
     def begins_early(self, s: Slice) -> bool:
         """Whether the index arithmetic of a tile leads before its tensor."""
         if constant_value(simplify(s.extent)) == 1:
@@ -137,17 +145,19 @@ class _Known:
 @dataclass(frozen=True, slots=True)
 class _Ends:
     """The dimensions in which a tile may begin before its tensor, and end behind it; and its
-    movement before it is cut in any."""
+    movement before it is cut in any, and the most elements that it begins early."""
 
     early: Sequence[int]
     late: Sequence[int]
     original: Op
+    most_early: float = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Guards:
     names: FreeNames
     target: Target
+    allocs: list[Alloc]
 
     def body(self, body: Body, known: _Known) -> Body:
         result: list[Stmt] = []
@@ -223,7 +233,8 @@ class _Guards:
         op = _with_region(op, side, gm)
         if op.opdef.clip is None:
             return (_where(_all(tests), op),)
-        ends = _Ends(early, late, op)
+        most = max((known.before(gm.dims[d]) for d in early), default=0.0)
+        ends = _Ends(early, late, op, most)
         if not tests:
             return self.from_the_start(op, side, ends)
         without = _with_rows(gm, tests)
@@ -245,6 +256,10 @@ class _Guards:
         whole = self.from_the_start(op, side, rest)
         part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
         steps = self.from_the_start(part, side, rest) if part is not None else None
+        if steps is None and side == 0 and op is ends.original and not (others or ends.late):
+            found = load_shifted_rows(op, dim, cut, ends.most_early, self.names, self.target)
+            steps, allocs = found or (None, ())
+            self.allocs.extend(allocs)
         return self.either(s.offset >= 0, whole, steps, op, side, ends)
 
     def to_the_end(self, op: Op, side: int, ends: _Ends) -> Body:

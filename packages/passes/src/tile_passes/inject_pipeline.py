@@ -36,7 +36,8 @@ def inject_pipeline(func: Func, target: Target) -> Func:
     kernels stay unchanged.
     """
     plan = pipeline_core(func, target)
-    remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))
+    short = (s for s in plan if s.short and not s.loop.loc.generated)
+    remarks = (*map(_short_of_memory, short), *_unheard(func))
     if remarks:
         func = replace(func, remarks=func.remarks + remarks)
     func = skew_loops(func, plan, target)

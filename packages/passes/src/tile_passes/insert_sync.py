@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import TypeAlias
 
 from tile_ir import Automatic, Func, Phase, Section, Target, has_generated
 from tile_ir.quick_dataclasses import replace
@@ -18,6 +20,8 @@ from tile_passes.order.unroll import build_tree
 from tile_passes.order.write import written
 from tile_passes.passdef import ir_pass
 from tile_passes.scalar_reads import name_scalar_reads
+
+Trees: TypeAlias = Mapping[Section, Tree]
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
@@ -39,7 +43,7 @@ def insert_sync(func: Func, target: Target) -> Func:
     def plan(tree: Tree, target: Target) -> Allocation:
         return plan_for(tree, conflicts(tree, with_generated(tree)), target)
 
-    return order_sections(func, target, plan)
+    return order_sections(func, target, plan, settled=func.settled)
 
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
@@ -78,15 +82,29 @@ def _before_all(tree: Tree) -> Iterator[Stage]:
             yield Stage.LIKELY
 
 
-def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]) -> Func:
-    """Return the planned function with the flags and barriers of a plan in each section."""
+def section_trees(func: Func, target: Target) -> Trees:
+    """Build the tree of each section of a function with named scalar reads."""
+    return {s: build_tree(func, s, target) for s in func.launch.body if isinstance(s, Section)}
+
+
+def order_sections(
+    func: Func,
+    target: Target,
+    plan: Callable[[Tree, Target], Allocation],
+    known: Trees = MappingProxyType({}),
+    settled: Set[Section] = frozenset(),
+) -> Func:
+    """Return the planned function with the flags and barriers of a plan in each section that is not
+    settled. Those that are `known` have their trees."""
     func = name_scalar_reads(func)
 
     def ordered(section: Section) -> Section:
-        tree = build_tree(func, section, target)
+        tree = known.get(section) or build_tree(func, section, target)
         found = plan(tree, target)
         return replace(section, body=written(tree, found)) if found.plan.ops else section
 
-    body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
+    body = tuple(
+        ordered(s) if isinstance(s, Section) and s not in settled else s for s in func.launch.body
+    )
     changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
     return func.with_body(body) if changed else func

@@ -7,33 +7,35 @@ nothing but the conflicts that the compiler's choice of addresses has made.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
-from tile_ir.quick_dataclasses import dataclass
-from tile_passes.insert_sync import order_sections, plan_for
+from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.insert_sync import Trees, order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.tree import Instance, Tree
-from tile_passes.order.unroll import build_tree
 from tile_passes.order.worklist import State
 from tile_passes.scalar_reads import name_scalar_reads
 
 Pair = frozenset[Buffer]
 
 
-def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
+def order_sharing(func: Func, sharing: Sharing, target: Target, known: Trees) -> Func | None:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already. They also cover
-    generated statements beside them, since one barrier may serve both."""
+    the compiler's choice, where those of its author do not order them already; None if they all
+    do. They also cover generated statements beside them, since one barrier may serve both: these
+    sections are settled."""
     if not sharing:
-        return func
+        return None
+    func = name_scalar_reads(func)
     made: list[SyncOp] = []
 
     def plan(tree: Tree, target: Target) -> Allocation:
@@ -45,8 +47,24 @@ def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
         made.extend(found.plan.ops)
         return found
 
-    ordered = order_sections(func, target, plan)
-    return ordered if made else func
+    ordered = order_sections(func, target, plan, known)
+    sections = frozenset(s for s in ordered.launch.body if isinstance(s, Section))
+    return replace(ordered, settled=sections.difference(func.launch.body)) if made else None
+
+
+def at_addresses(func: Func, address: Mapping[Buffer, int | None]) -> Func:
+    """The function with an address for each buffer; an alias has that of its buffer."""
+    allocs = func.launch.allocs
+    new = tuple(replace(a, address=address.get(a.alias_of or a.buffer)) for a in allocs)
+    return func.with_body(func.launch.body, allocs=new)
+
+
+def move(trees: Trees, before: Func, after: Func) -> None:
+    """Let the trees of one function have the addresses of another with the same text."""
+    start = {a.buffer: a.address or 0 for a in before.launch.allocs}
+    by = {a.buffer: (a.address or 0) - start[a.buffer] for a in after.launch.allocs}
+    for tree in trees.values():
+        tree.move(by)
 
 
 def _that_share(tree: Tree, sharing: Sharing) -> list[int]:
@@ -80,16 +98,14 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     return result
 
 
-def waits_of_sharing(func: Func, target: Target) -> dict[Pair, float]:
+def waits_of_sharing(func: Func, trees: Trees, target: Target) -> dict[Pair, float]:
     """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
     access of the other, one of both writing, may still be under way. And the cycles that it is
-    waited for, at most. The function has addresses at which no two buffers meet."""
-    func = name_scalar_reads(func)
+    waited for, at most. At the addresses in the trees no two buffers meet."""
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
     found: dict[Pair, float] = {}
-    for stmt in func.launch.body:
-        if isinstance(stmt, Section):
-            _Reuse(build_tree(func, stmt, target), roots, found, target).solve()
+    for tree in trees.values():
+        _Reuse(tree, roots, found, target).solve()
     return found
 
 
@@ -172,4 +188,4 @@ def _all_pairs(tree: Tree) -> list[int]:
     return result
 
 
-__all__ = ["order_sharing", "waits_of_sharing"]
+__all__ = ["at_addresses", "move", "order_sharing", "waits_of_sharing"]

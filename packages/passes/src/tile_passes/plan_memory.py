@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 
 from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target
 from tile_ir.analysis import Sharing
 from tile_ir.quick_dataclasses import replace
-from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
+from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.insert_sync import Trees, section_trees
 from tile_passes.memory.allocate import allocate
-from tile_passes.memory.allocation_problem import AllocationProblem, Pair
+from tile_passes.memory.allocation_problem import AllocationProblem
 from tile_passes.memory.bank_starts import bank_starts
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
-from tile_passes.order_sharing import order_sharing, waits_of_sharing
+from tile_passes.order_sharing import at_addresses, move, order_sharing, waits_of_sharing
 from tile_passes.passdef import ir_pass
+from tile_passes.scalar_reads import name_scalar_reads
 
 
 @ir_pass(needs=Phase.LOWERED, gives=Phase.PLANNED)
@@ -43,14 +45,16 @@ def plan_memory(func: Func, target: Target) -> Func:
         if allocs:
             address.update(_addresses(allocs, facts, memory, target))
     by_buffer = {a.buffer: address.get(a, a.address) for a in func.launch.allocs}
-    new = tuple(
-        replace(a, address=by_buffer.get(a.alias_of or a.buffer)) for a in func.launch.allocs
-    )
-    planned = replace(func, launch=replace(func.launch, allocs=new))
+    planned = at_addresses(func, by_buffer)
     if not facts.by_hand:
         return planned
     placed = {a.buffer.name for a in func.launch.allocs if a.address is not None}
-    return order_sharing(planned, Sharing.of(new, placed), target)
+    sharing = Sharing.of(planned.launch.allocs, placed)
+    named = planned
+    if facts.trees:
+        named = at_addresses(facts.apart, by_buffer)
+        move(facts.trees, facts.apart, named)
+    return order_sharing(named, sharing, target, facts.trees) or planned
 
 
 class _Facts:
@@ -62,30 +66,30 @@ class _Facts:
         self.target = target
         self.shares = Automatic.MEMORY in func.automatic
         self.by_hand = Automatic.SYNC not in func.automatic
+        # Of the sections, once `waits` are known.
+        self.trees: Trees = {}
+
+    def live(self, memory: Memory) -> Liveness:
+        """The live ranges of the buffers of one memory."""
+        launch = self.func.launch
+        return liveness([a for a in launch.allocs if a.buffer.memory is memory], launch.body)
 
     @cached_property
-    def live(self) -> Liveness:
-        return liveness(self.func.launch.allocs, self.func.launch.body)
-
-    @cached_property
-    def in_place(self) -> list[InPlacePair]:
-        return in_place_pairs(self.live)
-
-    @cached_property
-    def waits(self) -> frozenset[Pair]:
-        """Buffers, by number, whose bytes the author's order does not let pass to each other."""
+    def apart(self) -> Func:
+        """The function with scalar reads named, at addresses at which no two buffers meet."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
             here = [a for a in launch.allocs if a.buffer.memory is memory and a.alias_of is None]
             apart = side_by_side([replace(a, address=None) for a in here], align, True)
             address.update({a.buffer: start for a, start in apart.items()})
-        allocs = tuple(
-            replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
-        )
-        func = replace(self.func, launch=replace(launch, allocs=allocs))
-        waits = waits_of_sharing(func, self.target)
-        return frozenset(frozenset(self.live.roots[b] for b in pair) for pair in waits)
+        return name_scalar_reads(at_addresses(self.func, address))
+
+    @cached_property
+    def waits(self) -> Mapping[frozenset[Buffer], float]:
+        """Buffers whose bytes the author's order does not let pass to each other."""
+        self.trees = section_trees(self.apart, self.target)
+        return waits_of_sharing(self.apart, self.trees, self.target)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
@@ -93,7 +97,7 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     stacked = side_by_side(allocs, align, scratch_apart=False)
     if not facts.shares:
         if end_of(stacked) > capacity:
-            raise overflow_by_hand(stacked, facts.live, memory, target)
+            raise overflow_by_hand(stacked, facts.live(memory), memory, target)
         return stacked
     if memory is Memory.UB:
         starts = bank_starts(allocs, facts.func.launch.body)
@@ -103,15 +107,15 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart
-    live = facts.live
-    found = None
+    live, found = facts.live(memory), None
     if facts.by_hand:
-        problem = AllocationProblem.of(live, memory, target, facts.in_place, facts.waits)
+        waits = (frozenset(live.roots[b] for b in p) for p in facts.waits if p <= live.roots.keys())
+        problem = AllocationProblem.of(live, memory, target, in_place_pairs(live), waits)
         found = allocate(problem, thorough=False)
     if found is None or found.addresses is None:
         if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
             return stacked
-        found = allocate(AllocationProblem.of(live, memory, target, facts.in_place))
+        found = allocate(AllocationProblem.of(live, memory, target, in_place_pairs(live)))
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)
     here = live.inside(memory)

@@ -51,7 +51,8 @@ def split_webs(func: Func, target: Target) -> Func:
     automatic = {Automatic.SYNC, Automatic.MEMORY} <= func.automatic
     if not automatic or not loops or any(loop.given for loop in loops):
         return func
-    shared = _written_again(func, loops)
+    allocs = func.launch.allocs
+    shared = [a for a in _written_again(func, loops) if _fit((*allocs, replace(a)), target, True)]
     if not shared:
         return func
     found = webs(shared, func.launch.body)

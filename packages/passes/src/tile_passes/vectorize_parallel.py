@@ -9,17 +9,13 @@ from functools import partial
 from tile_ir import (
     Automatic,
     Body,
-    Buffer,
     Diagnostic,
-    DType,
     Expr,
     For,
     Func,
     If,
     Load,
-    Loc,
     LoopKind,
-    Memory,
     Phase,
     Stmt,
     Store,
@@ -30,7 +26,6 @@ from tile_ir import (
     walk,
     with_bodies,
     with_statements,
-    written_buffers,
 )
 from tile_ir.analysis import (
     Ranges,
@@ -48,12 +43,15 @@ from tile_passes.memory.overflow import overflow_by_tile
 from tile_passes.parallel.attempts import Attempts, elements_read
 from tile_passes.parallel.boxes import leaves_in_boxes
 from tile_passes.parallel.by_element import stored_by_copies
+from tile_passes.parallel.classes_of_iterations import whole_or_by_classes
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
+from tile_passes.parallel.groups_of_stores import Groups, is_group, runs_of
 from tile_passes.parallel.inner_loops import iterations_outside, overlapping
 from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
+from tile_passes.parallel.kept_values import KeptValues
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
     MOST_DIMENSIONS,
@@ -63,13 +61,9 @@ from tile_passes.parallel.nest_form import (
 )
 from tile_passes.parallel.parts_of_rows import parts_of_rows
 from tile_passes.parallel.private_values import (
-    as_kept,
-    kept_in,
     private_variables,
-    read_back,
     with_private_tiles,
 )
-from tile_passes.parallel.residue_classes import by_residue
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import (
     around,
@@ -79,11 +73,11 @@ from tile_passes.parallel.serial_forms import (
     under,
     what_it_is,
 )
-from tile_passes.parallel.shared_room import busy_bytes
+from tile_passes.parallel.shared_room import busy_bytes, bytes_of_versions
 from tile_passes.parallel.statement_order import in_statement_order
+from tile_passes.parallel.stores_in_boxes import in_boxes
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
-from tile_passes.parallel.tile_steps import most_extents
 from tile_passes.parallel.unpacked import unpacked
 from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
@@ -120,9 +114,11 @@ class _Vectorizer:
     def __post_init__(self) -> None:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
-        self.temporaries = Temporaries(self.builder)
+        self.temporaries = Temporaries(self.builder, versions=bytes_of_versions(self.func))
         outside = Automatic.BOUNDS in self.func.automatic
         self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
+        self.kept = KeptValues(self.temporaries)
+        self.groups = Groups(self.whole_or_rows, self.kept.keep, self.temporaries)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
 
@@ -155,10 +151,10 @@ class _Vectorizer:
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
         try:
-            private = with_private_tiles(loop, self.private, partial(self.spread, known))
-            parts = leaves(private, partial(self.keep, known))
+            private = with_private_tiles(loop, self.private, partial(self.kept.spread, known))
+            parts = leaves(private, partial(self.kept.keep, known))
             parts, remarks = in_statement_order(
-                parts, self.func.launch.allocs, partial(self.keep, known), self.private
+                parts, self.func.launch.allocs, partial(self.kept.keep, known), self.private
             )
         except Unsuitable as problem:
             self.temporaries.let_go()
@@ -172,13 +168,27 @@ class _Vectorizer:
             self.temporaries.let_go()
             return steps
         self.remarks += remarks
-        parts = joined_stores(parts, self.temporaries.room)
         found: list[Stmt] = []
-        for number, leaf in enumerate(parts):
-            found.extend(self.leaf(leaf, known, parts[:number]))
-            self.temporaries.give_back_all()
+        done: list[Leaf] = []
+        for run in runs_of(parts):
+            found += self.statements(run, known, done)
+            done += run
         self.temporaries.let_go()
         return tuple(found)
+
+    def statements(self, run: list[Leaf], known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
+        """Statements of a nest over the same elements, together or one after another."""
+        if is_group(run):
+            try:
+                return self.groups.steps(run, known)
+            except Unsuitable:
+                self.temporaries.give_back_all()
+        found: list[Stmt] = []
+        for leaf in joined_stores(run, self.temporaries.room):
+            found += self.leaf(leaf, known, earlier)
+            self.temporaries.give_back_all()
+            earlier = (*earlier, leaf)
+        return found
 
     def rows_at_once(self, stmt: Stmt, known: Ranges) -> Body | None:
         """A serial loop around one-dimensional nests as one nest of two dimensions, where its
@@ -188,13 +198,10 @@ class _Vectorizer:
         made = len(self.temporaries.allocs)
         steps: list[Stmt] = []
         try:
-            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL), partial(self.keep, known))
+            parts = leaves(replace(stmt, kind=LoopKind.PARALLEL), partial(self.kept.keep, known))
             check_independent(parts, self.func.launch.allocs)
-            for leaf in parts:
-                if leaf.guards or not isinstance(leaf.stmt, Store):
-                    raise Unsuitable("it holds more than stores")
-                steps.extend(self.vector(leaf.stmt, leaf, known))
-                self.temporaries.give_back_all()
+            for run in runs_of(parts):
+                steps += self.over_rows(run, known)
         except Unsuitable:
             self.temporaries.forget_since(made)
             self.temporaries.let_go()
@@ -204,30 +211,17 @@ class _Vectorizer:
             return behind_all(self.func, tuple(steps), stmt.loc)
         return tuple(steps)
 
-    def keep(
-        self, known: Ranges, value: Expr, loops: tuple[For, ...], loc: Loc
-    ) -> tuple[Store, Expr]:
-        """A tile for the value of every element, and how it is read. Raises Unsuitable."""
-        domain = domain_of(loops)
-        tile = self.spread(known, value, loops, loc, kept_in(value.dtype))
-        places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
-        kept = Store(tile, places, as_kept(value), loc)
-        return kept, read_back(Load(tile, places), value.dtype)
-
-    def spread(
-        self,
-        known: Ranges,
-        value: Expr,
-        loops: tuple[For, ...],
-        loc: Loc,
-        kind: DType | None = None,
-    ) -> Buffer:
-        """A tile for the value of every element until the end of the nest. Raises Unsuitable."""
-        domain = domain_of(loops)
-        for loop in loops:
-            known = {**known, loop.var: loop_range(loop, known)}
-        most = most_extents(domain, known)
-        return self.temporaries.keep(kind or value.dtype, domain.extents, most, value, loc)
+    def over_rows(self, run: list[Leaf], known: Ranges) -> list[Stmt]:
+        """Stores over all rows, together or one after another. Raises Unsuitable."""
+        if is_group(run):
+            return self.groups.steps(run, known)
+        steps: list[Stmt] = []
+        for leaf in run:
+            if leaf.guards or not isinstance(leaf.stmt, Store):
+                raise Unsuitable("it holds more than stores")
+            steps += self.vector(leaf.stmt, leaf, known)
+            self.temporaries.give_back_all()
+        return steps
 
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
@@ -252,7 +246,9 @@ class _Vectorizer:
         if not isinstance(stmt, Store):
             return [self.scalar_loop(leaf, known, Unsuitable(what_it_is(stmt)))]
         try:
-            packed = unpacked(stmt, leaf, known, self.keep, self.whole_or_rows, self.temporaries)
+            packed = unpacked(
+                stmt, leaf, known, self.kept.keep, self.whole_or_rows, self.temporaries
+            )
             return packed or self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
             problem = found
@@ -263,59 +259,40 @@ class _Vectorizer:
                 return self.rows(stmt, leaf, known)
         except Unsuitable as found:
             problem = found
-        try:
-            return by_residue(stmt, leaf, known, self.whole_or_rows, self.temporaries)
-        except Unsuitable:
-            steps = self.element_by_element(stmt, leaf, known, problem)
+        steps = self.element_by_element(stmt, leaf, known, problem)
         self.remarks.append(stays_scalar(stmt.loc, problem))
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
-        boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
-        found = None if boxes is None else self.in_boxes(boxes, known, earlier)
-        if found is not None:
-            return found
+        boxes = leaves_in_boxes(leaf, known, partial(self.kept.keep, known))
+        if boxes is not None:
+            each = partial(self.leaf, known=known, earlier=earlier)
+            found = in_boxes(boxes, known, self.whole_or_rows, each, self.temporaries)
+            if found is not None:
+                return found
         before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
-            return self.keep(known, value, leaf.loops, stmt.loc)
+            return self.kept.keep(known, value, leaf.loops, stmt.loc)
 
         def written(load: Load) -> bool:
             return self.values.are_there(load, domain_of(leaf.loops), before)
 
-        steps: list[Stmt] = []
-        try:
+        def choices() -> list[Stmt]:
+            steps: list[Stmt] = []
             unset = self.temporaries.unset(before)
             for store in as_choices(stmt, keep, written, unset, tensors_of_cores(self.func)):
                 steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
+            return steps
+
+        try:
+            return whole_or_by_classes(leaf, known, choices, self.groups)
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
             return [self.scalar_loop(leaf, known, problem)]
-        return steps
-
-    def in_boxes(
-        self, parts: Sequence[Leaf], known: Ranges, earlier: Sequence[Leaf]
-    ) -> list[Stmt] | None:
-        """Stores over parts of a domain. None where a choice between two values is better: for
-        tiles, whose parts may start inside blocks."""
-        made = len(self.temporaries.allocs)
-        steps: list[Stmt] = []
-        try:
-            for part in parts:
-                assert isinstance(part.stmt, Store), "the parts are stores"
-                done = self.whole_or_rows(part.stmt, part, known)
-                steps += under(part.guards, done, part.stmt.loc)
-                self.temporaries.give_back_all()
-        except Unsuitable:
-            self.temporaries.forget_since(made)
-            stores = tuple(p.stmt for p in parts)
-            if any(b.memory is not Memory.GM for b in written_buffers(stores)):
-                return None
-            return [step for part in parts for step in self.leaf(part, known, earlier)]
-        return steps
 
     def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The store as vector operations over its domain or over its rows. Raises Unsuitable."""
@@ -324,7 +301,7 @@ class _Vectorizer:
         except Unsuitable:
             if len(leaf.loops) != 2:
                 raise
-            return self.rows(store, leaf, known)
+        return self.rows(store, leaf, known)
 
     def vector(self, store: Store, leaf: Leaf, known: Ranges, by_cases: bool = False) -> list[Stmt]:
         """The store over its whole domain; element by element where an offset turns out to lie
@@ -335,12 +312,25 @@ class _Vectorizer:
         except NoRoom:
             raise
         except Unsuitable as problem:
-            other = self.attempts.otherwise(store, leaf.loops, inside, problem)
-            if not isinstance(other, VectorStatement):
-                return other
-            found = other
+            reason = problem
+        else:
+            return self.tested(found, store, leaf, known, by_cases)
+
+        def otherwise() -> list[Stmt]:
+            other = self.attempts.otherwise(store, leaf.loops, inside, reason)
+            if isinstance(other, VectorStatement):
+                return self.tested(other, store, leaf, known, by_cases)
+            return other
+
+        return whole_or_by_classes(replace(leaf, stmt=store), known, otherwise, self.groups)
+
+    def tested(
+        self, found: VectorStatement, store: Store, leaf: Leaf, known: Ranges, by_cases: bool
+    ) -> list[Stmt]:
+        """The steps where their conditions hold, others elsewhere. Raises Unsuitable."""
         if not found.conditions:
             return found.steps
+        inside = leaf.ranges(known)
         odd = Unsuitable(f"{'it' if by_cases else 'the rows'} may start inside a block of 32 bytes")
         self.temporaries.give_back_all()
         try:

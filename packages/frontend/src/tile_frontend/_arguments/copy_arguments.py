@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
 from tile_frontend._arguments.copied_elements import moved, one_element
+from tile_frontend._arguments.halves import halves_of_tiles
 from tile_frontend._arguments.rank_sides import sides_with_ranks
 from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._arguments.turned_matrices import turned
@@ -82,7 +83,8 @@ def copy(
         if stride is not None:
             return copy_with_stride(*sides, stride, options)
         return copy_of_fractals(*sides, options | extents)
-    a, b = copy_regions(src, dst, transpose is True)
+    halves = None if transpose is True else halves_of_tiles(src, dst)
+    a, b = halves or copy_regions(src, dst, transpose is True)
     if transpose is True and (a.memory, b.memory) == (Memory.GM, Memory.L1) and len(b.dims) > 1:
         return moved(a, turned(b), options | {"transpose": False})
     registers = RegisterExtents.of(extents, bool(transpose))

@@ -38,6 +38,12 @@ def stored(region: Region, places: Sequence[Expr], value: Expr) -> Store:
     return Store(place.buffer, place.indices, value, current("T").here)
 
 
+def taken(pending: Pending) -> Stmt:
+    """The operation alone, which something else emits."""
+    current(pending.name).pending.remove(pending)
+    return pending.stmt
+
+
 def for_each(extents: Sequence[Expr], body: Callable[[tuple[Expr, ...]], Stmt]) -> Stmt:
     """The statement for every combination of indices below the extents, in any order. A dimension
     of one element has no loop."""

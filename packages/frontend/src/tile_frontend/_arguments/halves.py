@@ -8,8 +8,8 @@ from tile_frontend._arguments.build_op import side_of
 from tile_frontend._arguments.copied_elements import moved
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending
-from tile_ir import Expr, Load, Memory, Region, Slice, Var, constant_value, simplify
+from tile_frontend._tracing.values import Pending, Tile
+from tile_ir import ZERO, Expr, Load, Memory, Region, Slice, Var, constant_value, simplify
 from tile_ir.quick_dataclasses import replace
 
 
@@ -35,12 +35,32 @@ def dual_copy(
         message = f"dual_copy: src `{a.buffer.name}` is {a.dtype}, but dst `{b.buffer.name}` is "
         message += f"{b.dtype}, and nothing converts on this way"
         raise Fault("dtype-mismatch", message, "copy it as it is, then write T.tile.cast", "dst")
-    lane, dim = vector_core("T.dual_copy"), _halved(a, b)
+    return moved(*_half_of_each(a, b, "T.dual_copy"), {})
+
+
+# Where both vector cores of a block have a part of what the cube core has as a whole.
+_CROSSING = {(Memory.L0C, Memory.UB), (Memory.UB, Memory.L1)}
+
+
+def halves_of_tiles(src: Any, dst: Any) -> tuple[Region, Region] | None:
+    """The half of each vector core, for whole tiles that cross the kinds of core; None unless one
+    of the last two dimensions is twice as long on the side of the cube core."""
+    if not isinstance(src, Tile) or not isinstance(dst, Tile):
+        return None
+    cube, own = (src, dst) if src.memory is Memory.L0C else (dst, src)
+    if (src.memory, dst.memory) not in _CROSSING or len(cube.dims) != len(own.dims):
+        return None
+    unlike = [d for d in range(-len(cube.dims), 0) if simplify(cube.dims[d] - own.dims[d]) != ZERO]
+    if len(unlike) != 1 or unlike[0] < -2 or not _twice(cube.dims[unlike[0]], own.dims[unlike[0]]):
+        return None
+    return _half_of_each(Region.whole(src.buffer), Region.whole(dst.buffer), "T.copy")
+
+
+def _half_of_each(a: Region, b: Region, what: str) -> tuple[Region, Region]:
+    lane, dim = vector_core(what), _halved(a, b)
     if _twice(a.extents[dim], b.extents[dim]):
-        a = _half(a, dim, b.extents[dim], lane)
-    else:
-        b = _half(b, dim, a.extents[dim], lane)
-    return moved(a, b, {})
+        return _half(a, dim, b.extents[dim], lane), b
+    return a, _half(b, dim, a.extents[dim], lane)
 
 
 def _sides(src: Any, dst: Any) -> tuple[Region, Region]:

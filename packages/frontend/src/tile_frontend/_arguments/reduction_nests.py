@@ -15,6 +15,7 @@ from tile_frontend._arguments.element_nests import (
     new_tile,
     one_after_another,
     stored,
+    taken,
 )
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import current
@@ -230,7 +231,7 @@ def _operations(part: ReducedPart, work: Tile, result: Tile) -> list[Stmt]:
 
 def _operation(part: ReducedPart, src: Region, dst: Region, dim: int) -> Stmt:
     given = {"src": src, "dst": dst, "dim": dim, "clear": part.clear}
-    return _taken(build_op(OPS[part.kind.operation], given, part.name))
+    return taken(build_op(OPS[part.kind.operation], given, part.name))
 
 
 def _in_float(part: ReducedPart) -> list[Stmt]:
@@ -276,10 +277,4 @@ def _copied(src: Region, dst: Region) -> None:
 
 
 def _copy(src: Region, dst: Region) -> Stmt:
-    return _taken(build_op(OPS["copy"], {"src": src, "dst": dst}, "copy"))
-
-
-def _taken(pending: Pending) -> Stmt:
-    """The operation alone, which something else emits."""
-    current(pending.name).pending.remove(pending)
-    return pending.stmt
+    return taken(build_op(OPS["copy"], {"src": src, "dst": dst}, "copy"))

@@ -12,6 +12,7 @@ from tile_frontend._arguments.element_nests import (
     new_tile,
     one_after_another,
     stored,
+    taken,
 )
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._arguments.reduction_nests import KINDS, dimension
@@ -24,9 +25,11 @@ from tile_ir import (
     BLOCK_BYTES,
     FLOAT16,
     FLOAT32,
+    INT32,
     OPS,
     ArgumentDef,
     Const,
+    DType,
     Expr,
     Memory,
     Region,
@@ -55,10 +58,14 @@ class RunningFunction(OpFunction):
             expected = "True or False"
             raise unexpected(f"{name}: reverse", a["reverse"], expected, slug="attribute-type")
         dim = dimension(name, a["src"], src, axis)
-        if self.kind == "sum" and _is_direct(src, dst, dim):
+        if self.kind == "sum" and src.dtype is dst.dtype and _takes(src, dst.dtype, dim):
             given = {"src": src, "dst": dst, "dim": dim - len(src.dims), "reverse": reverse}
             return build_op(self.opdef, given, name)
         _check(name, src, dst)
+        wide = FLOAT32 if dst.dtype.is_float else INT32
+        if self.kind == "sum" and _takes(dst, wide, dim):
+            attrs = {"dim": dim - len(src.dims), "reverse": reverse}
+            return as_one(_widened(src, dst, wide, attrs), name)
         return as_one(_one_by_one(self.kind, src, dst, dim, reverse), name)
 
 
@@ -68,18 +75,17 @@ class RunningMaximum(RunningFunction):
     kind = "max"
 
 
-def _is_direct(src: Region, dst: Region, dim: int) -> bool:
-    """Whether the operation takes such regions: matrices of whole blocks."""
-    opdef = OPS["cumsum"]
-    if src.dtype is not dst.dtype or src.dtype not in opdef.operands[0].dtypes:
+def _takes(region: Region, dtype: DType, dim: int) -> bool:
+    """Whether the operation takes such regions of a type: matrices of whole blocks."""
+    if dtype not in OPS["cumsum"].operands[0].dtypes:
         return False
-    front = len(src.dims) - 2
-    sizes = src.static_extents()
+    front = len(region.dims) - 2
+    sizes = region.static_extents()
     if sizes is None:
         return dim >= front
     if dim < front or any(n != 1 for n in sizes[: max(front, 0)]):
         return False
-    whole = sizes[-1] * src.dtype.size % BLOCK_BYTES == 0
+    whole = sizes[-1] * dtype.size % BLOCK_BYTES == 0
     return whole or all(n == 1 for n in sizes[:-1])
 
 
@@ -92,6 +98,16 @@ def _check(name: str, src: Region, dst: Region) -> None:
     if sizes != found:
         message = f"{name}: dst `{dst.buffer.name}` has not the shape of src `{src.buffer.name}`"
         raise Fault("shape-mismatch", message, "give both the same shape", "dst")
+
+
+def _widened(src: Region, dst: Region, wide: DType, attrs: dict[str, Any]) -> list[Stmt]:
+    """The running sums in a type that the operation takes."""
+    tile = Region.whole(new_tile(wide, dst.extents, f"{dst.buffer.name}_sums").buffer)
+    return [
+        taken(build_op(OPS["copy"], {"src": src, "dst": tile}, "copy")),
+        taken(build_op(OPS["cumsum"], {"src": tile, "dst": tile, **attrs}, "cumsum")),
+        taken(build_op(OPS["copy"], {"src": tile, "dst": dst}, "copy")),
+    ]
 
 
 def _one_by_one(kind: str, src: Region, dst: Region, dim: int, reverse: bool) -> list[Stmt]:
@@ -120,9 +136,7 @@ def _one_by_one(kind: str, src: Region, dst: Region, dim: int, reverse: bool) ->
     statements = [] if to == src else [step(Const(0), True)]
     statements.append(one_after_another(1, count, lambda number: step(number, False)))
     if wide:
-        copied = build_op(OPS["copy"], {"src": to, "dst": dst}, "copy")
-        current("T.copy").pending.remove(copied)
-        statements.append(copied.stmt)
+        statements.append(taken(build_op(OPS["copy"], {"src": to, "dst": dst}, "copy")))
     return statements
 
 

@@ -38,12 +38,7 @@ class CallEvaluator(ComprehensionEvaluator):
 
     def _Call(self, node: ast.Call) -> Any:
         function = self.evaluate(node.func)
-        args: list[Any] = []
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                args.extend(self._python_sequence(argument.value))
-            else:
-                args.append(self.evaluate(argument))
+        args = self.elements(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -51,13 +46,6 @@ class CallEvaluator(ComprehensionEvaluator):
             else:
                 kwargs[keyword.arg] = self.evaluate(keyword.value)
         return self.call(node, function, args, kwargs)
-
-    def _python_sequence(self, node: ast.expr) -> Any:
-        value = self.evaluate(node)
-        if not isinstance(value, (tuple, list)):
-            hint = "pass a tuple or a list"
-            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node, hint)
-        return value
 
     def _python_keywords(self, node: ast.expr, given: dict[str, Any]) -> dict[str, Any]:
         value = self.evaluate(node)

@@ -315,17 +315,23 @@ class Macro(Expandable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.expand(args, kwargs, None)
 
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.fn)
+
+    def text(self) -> tuple[Source, ast.FunctionDef]:
+        if self._found is None:
+            self._found = find_function(self.fn)
+        return self._found
+
     def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> Any:
         """Evaluate the body with these arguments and return its value. A macro that is not hygienic
         looks names up at the call."""
         trace = current(f"macro `{self.__name__}`")
-        if self._found is None:
-            self._found = find_function(self.fn)
-        source, function = self._found
+        source, function = self.text()
         try:
-            bound = inspect.signature(self.fn).bind(*args, **kwargs)
+            bound = self.signature().bind(*args, **kwargs)
         except TypeError as error:
-            hint = f"it takes {inspect.signature(self.fn)}"
+            hint = f"it takes {self.signature()}"
             raise Fault("arity", f"macro `{self.__name__}`: {error}", hint) from None
         bound.apply_defaults()
         if trace.depth >= DEEPEST:

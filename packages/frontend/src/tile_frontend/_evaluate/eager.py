@@ -17,7 +17,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
-from tile_frontend._evaluate.scope import capture
+from tile_frontend._evaluate.inner_macros import InnerMacro, defaults_of
+from tile_frontend._evaluate.scope import MISSING, capture
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.conversions import DTypeName
 from tile_frontend._language.pointers import PointerType
@@ -135,8 +136,12 @@ def _called(node: ast.AST) -> str:
     return ""
 
 
+def _bare(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
 def _is_prim_func(decorator: ast.expr) -> bool:
-    inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+    inner = _bare(decorator)
     return getattr(inner, "attr", getattr(inner, "id", "")) == "prim_func"
 
 
@@ -202,6 +207,30 @@ class EagerEvaluator(KernelEvaluator):
             super()._AnnAssign(stmt)
             return
         self._declare(arg, declared)
+
+    def _FunctionDef(self, stmt: ast.FunctionDef) -> None:
+        """A function of the text, under `T.macro` or not."""
+        names = (getattr(d, "attr", getattr(d, "id", "")) for d in map(_bare, stmt.decorator_list))
+        if any(name != "macro" for name in names):
+            self.unsupported("a decorated function", stmt, "define it outside of the kernel")
+        if stmt.args.vararg or stmt.args.kwarg:
+            self.unsupported("a function of any number of values", stmt, "write out its parameters")
+        defaults = {n: self.evaluate(d) for n, d in defaults_of(stmt.args).items()}
+        made = InnerMacro(self.source, stmt, self.scope, defaults)
+        self.scope.bind(stmt.name, made, self.source.loc(stmt))
+
+    def _Compare(self, node: ast.Compare) -> Any:
+        """`b is None` of a tensor whose shape is declared only where there is one."""
+        match node:
+            case ast.Compare(
+                ast.Name() as name, [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]
+            ):
+                if (
+                    any(a.arg == name.id for a in self.arguments)
+                    and self.scope.find_local(name.id) is MISSING
+                ):
+                    return isinstance(op, ast.IsNot)
+        return super()._Compare(node)
 
     def _Return(self, stmt: ast.Return) -> None:
         if stmt.value is None and not self.scope.is_whole_function():

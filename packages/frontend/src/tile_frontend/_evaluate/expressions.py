@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
@@ -308,10 +308,28 @@ class ExpressionEvaluator:
         return function
 
     def _Tuple(self, node: ast.Tuple) -> Any:
-        return tuple(self.evaluate(e) for e in node.elts)
+        return tuple(self.elements(node.elts))
 
     def _List(self, node: ast.List) -> Any:
-        return [self.evaluate(e) for e in node.elts]
+        return self.elements(node.elts)
+
+    def elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        """The values of expressions, `*` those of a sequence."""
+        found: list[Any] = []
+        for node in nodes:
+            match node:
+                case ast.Starred(value=value):
+                    found.extend(self._python_sequence(value))
+                case _:
+                    found.append(self.evaluate(node))
+        return found
+
+    def _python_sequence(self, node: ast.expr) -> Any:
+        value = self.evaluate(node)
+        if not isinstance(value, (tuple, list)):
+            hint = "pass a tuple or a list"
+            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node, hint)
+        return value
 
     def _Set(self, node: ast.Set) -> Any:
         return {self.evaluate(e) for e in node.elts}

@@ -96,5 +96,8 @@ class WarpExchange:
 
     def _number(self) -> Var:
         thread = self.trace.thread
-        assert thread is not None, "a thread does it"
+        if thread is None:
+            message = f"T.{self.name}: elements of T.Parallel are no threads of a warp"
+            hint = "keep the values in a tile and read the other element, or write T.reduce_sum"
+            raise Fault("thread-program", message, hint)
         return thread.number

@@ -224,11 +224,16 @@ def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:
 
 
 def _access(region: Region, writes: bool, unordered: bool, blocks: bool) -> _Access:
+    return _Access(region, writes, unordered, blocks, _fixed_span(region, blocks))
+
+
+@lru_cache(maxsize=32768)
+def _fixed_span(region: Region, blocks: bool) -> tuple[float, float] | None:
+    """The span of a region that is the same in every execution; None for others."""
     fixed = all(isinstance(s.offset, Const) and isinstance(s.extent, Const) for s in region.dims)
-    if region.memory is Memory.GM and region.buffer.static_shape() is None:
-        fixed = False
-    span = _span(region, blocks, Bounds({}, NO_VALUES)) if fixed else None
-    return _Access(region, writes, unordered, blocks, span)
+    if not fixed or (region.memory is Memory.GM and region.buffer.static_shape() is None):
+        return None
+    return _span(region, blocks, Bounds({}, NO_VALUES))
 
 
 def _span(region: Region, blocks: bool, bounds: Bounds) -> tuple[float, float] | None:

@@ -97,6 +97,19 @@ class ByteSet:
                 parts[storage] = rest
         return ByteSet(parts) | ByteSet.whole(lost if whole else ())
 
+    def one_iteration_before(self, var: Var) -> ByteSet:
+        """The set that the iteration before has, as the variable of the loop is now. A must set."""
+        found: dict[BufferStorage, Mapping[Terms, Spans]] = {}
+        for storage, parts in self.parts.items():
+            moved: dict[Terms, Spans] = {}
+            for terms, spans in parts.items():
+                by = dict(terms).get(var, 0)
+                if not _mentions(terms - {(var, by)}, (var,)):
+                    moved[terms] = tuple((low - by, high - by) for low, high in spans)
+            if moved:
+                found[storage] = moved
+        return ByteSet(found)
+
     def over_iterations(
         self, var: Var, start: tuple[Terms, int], trips: int, whole: bool
     ) -> ByteSet:

@@ -28,7 +28,8 @@ from tile_ir import (
 )
 from tile_ir.analysis import regions_of
 from tile_ir.layout.overlap import overlap
-from tile_passes.analysis.path_context import Path, paths
+from tile_passes.analysis.gen_kill import GenKill, storages_of
+from tile_passes.analysis.path_context import Path, PathContext, paths
 
 
 class _Use(NamedTuple):
@@ -64,6 +65,20 @@ class EarlierWrites:
             for w in writes
             if _may_meet(w.region, part) and (here is None or self._reaches(w, here))
         ]
+
+    def fill(self, buffer: Buffer) -> bool:
+        """Whether a buffer is read, and all that is read of it was surely written before."""
+        root = self.roots.get(buffer)
+        if root is None or not any(use.access.reads for use in self._uses[root]):
+            return False
+        return root not in self._read_unwritten
+
+    @cached_property
+    def _read_unwritten(self) -> frozenset[Buffer]:
+        storages = storages_of(self.func.launch.allocs)
+        effects = GenKill.of(storages, self.func.launch.body, {})
+        found = effects.block(self.func.launch.body, PathContext()).exposed.parts
+        return frozenset(b for b, s in storages.items() if s in found)
 
     @cached_property
     def _uses(self) -> dict[Buffer, list[_Use]]:

@@ -10,14 +10,12 @@ Not here: what is live (`liveness`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
 from tile_ir import (
-    BOOL,
     Alloc,
-    Binary,
     Body,
     Break,
     Buffer,
@@ -31,7 +29,6 @@ from tile_ir import (
     Section,
     Stmt,
     Store,
-    Unary,
     Var,
     While,
     bodies,
@@ -39,15 +36,13 @@ from tile_ir import (
     buffers_of,
     loads,
     map_expressions,
-    reads_memory,
     replace_in,
     variables_of,
-    walk,
-    walk_expr,
 )
 from tile_ir.analysis import constant_trips, element, narrow, surely_runs
 from tile_ir.analysis.accesses import is_filled
 from tile_ir.quick_dataclasses import dataclass
+from tile_passes.analysis.branch_groups import deciding_condition, end_of_group, facts_behind
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.path_context import Iterations, PathContext
 from tile_passes.analysis.region_bytes import linear_start, region_bytes, with_open_ends
@@ -146,7 +141,7 @@ class GenKill:
     storages: Mapping[Buffer, BufferStorage]
     fresh: Mapping[Stmt, ByteSet] = field(default_factory=dict)
     deciding: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
-    found: dict[tuple[Stmt, Iterations], Effects] = field(default_factory=dict)
+    found: dict[tuple[Stmt | Body, Iterations], Effects] = field(default_factory=dict)
     groups: dict[tuple[Stmt, Body, Iterations], Effects] = field(default_factory=dict)
     # The own effects of statements that are the same wherever they stand.
     _anywhere: dict[Stmt, Effects] = field(default_factory=dict)
@@ -168,7 +163,7 @@ class GenKill:
         for stmt in body:
             inside = here.inside(stmt)
             found = [self._look_for_conditions(block, inside) for block in bodies(stmt)]
-            condition = _condition(stmt)
+            condition = deciding_condition(stmt)
             if condition is not None:
                 found.append(here.deciding_loops(condition))
             if any(found):
@@ -181,6 +176,12 @@ class GenKill:
 
     def block(self, body: Sequence[Stmt], here: PathContext) -> Effects:
         """The effects of the statements of a block, one after another."""
+        key = tuple(body), here.iterations
+        if key not in self.found:
+            self.found[key] = self._in_order(body, here)
+        return self.found[key]
+
+    def _in_order(self, body: Sequence[Stmt], here: PathContext) -> Effects:
         result = NONE
         own: list[Var] = []
         groups: dict[int, list[ByteSet]] = {}
@@ -198,13 +199,10 @@ class GenKill:
 
     def statement(self, stmt: Stmt, here: PathContext) -> Effects:
         key = stmt, self._iterations(stmt, here)
-        found = self.found.get(key)
-        if found is None:
+        if key not in self.found:
             found = self.own(stmt, here).then(self._inside(stmt, here))
-            if stmt in self.fresh:
-                found = found.define(self.fresh[stmt])
-            self.found[key] = found
-        return found
+            self.found[key] = found.define(self.fresh[stmt]) if stmt in self.fresh else found
+        return self.found[key]
 
     def _iterations(self, stmt: Stmt, here: PathContext) -> Iterations:
         """Of the iterations around a statement those that decide something inside."""
@@ -233,9 +231,13 @@ class GenKill:
         later = first if now is then else self.block(loop.body, then)
         written = meet(first.written, first.broken) or NOTHING
         once = written.without_variables((loop.var,), whole=False)
-        exposed = self.swept(loop, first.exposed, here) | (
-            self.swept(loop, later.exposed, here) - once
-        )
+        exposed = self.swept(loop, first.exposed, here, 1)
+        # What an iteration reads where the last two have written is exposed in the first two alone.
+        left, before = later.exposed, meet(written, later.written) or NOTHING
+        for count in (2, trips):
+            before = before.one_iteration_before(loop.var)
+            left -= before
+            exposed |= self.swept(loop, left, here, count) - once
         surely = once if surely_runs(loop, here.ranges, here.lets) else NOTHING
         start = linear_start(loop, here)
         if (
@@ -248,10 +250,10 @@ class GenKill:
             surely |= every.over_iterations(loop.var, start, trips, whole=False)
         return Effects(exposed, surely)
 
-    def swept(self, loop: For, exposed: ByteSet, here: PathContext) -> ByteSet:
-        """The exposed bytes of all iterations of a loop, in terms of names that are known around
-        it."""
-        trips, start = constant_trips(loop, here.lets), linear_start(loop, here)
+    def swept(self, loop: For, exposed: ByteSet, here: PathContext, trips: int | None) -> ByteSet:
+        """The exposed bytes of so many iterations of a loop, in terms of names that are known
+        around it."""
+        start = linear_start(loop, here)
         if trips is None or start is None:
             return exposed.without_variables((loop.var,), whole=True)
         return exposed.over_iterations(loop.var, start, max(trips, 1), whole=True)
@@ -282,12 +284,11 @@ class GenKill:
             return NONE
         # No name or condition of it means anything else here than elsewhere.
         alike = here.lets.keys().isdisjoint(variables_of(stmt)) and stmt not in self.deciding
-        found = self._anywhere.get(stmt) if alike else None
-        if found is None:
-            found = self._own(stmt, here)
-            if alike:
-                self._anywhere[stmt] = found
-        return found
+        if not alike:
+            return self._own(stmt, here)
+        if stmt not in self._anywhere:
+            self._anywhere[stmt] = self._own(stmt, here)
+        return self._anywhere[stmt]
 
     def _own(self, stmt: Stmt, here: PathContext) -> Effects:
         exposed, written = NOTHING, NOTHING
@@ -300,12 +301,11 @@ class GenKill:
             unless, scratch = stmt.opdef.overwrites(stmt), stmt.scratch
             replaces = unless is not None and self._decided(stmt, unless, here) is True
             for position, region in enumerate(stmt.operands):
-                if not isinstance(region, Region) or region.buffer not in self.storages:
+                if region is scratch or not isinstance(region, Region):
                     continue
-                definition = stmt.opdef.operand_def(position)
-                access = definition.access
-                if region is scratch:
+                if region.buffer not in self.storages:
                     continue
+                access = (definition := stmt.opdef.operand_def(position)).access
                 if access.reads and not (access.writes and replaces):
                     exposed |= self.reached(with_open_ends(region), here)
                 if access.writes and is_filled(stmt, definition, region):
@@ -325,10 +325,9 @@ class GenKill:
         """The statements of a block that a branch begins: where they end, and their effects, from
         both ways it may go."""
         first = body[at]
-        facts = _facts(first, here) if isinstance(first, If) else None
-        if not facts or not isinstance(first, If):
+        if not isinstance(first, If) or not (facts := facts_behind(first, here)):
             return None
-        end = _end_of_group(first, body[at + 1 :], facts, here)
+        end = end_of_group(first, body[at + 1 :], facts, here)
         if end is None:
             return None
         rest = tuple(body[at + 1 : at + 1 + end])
@@ -346,55 +345,3 @@ class GenKill:
         skipped = self.block(map_expressions(rest, known), here)
         taken = self.block(first.then, here).then(self.block(rest, here))
         return self.own(first, here).then(skipped.either(taken))
-
-
-def _condition(stmt: Stmt) -> Expr | None:
-    """The condition that decides which effects a statement has."""
-    match stmt:
-        case If(condition=condition):
-            return condition
-        case Op():
-            found = stmt.opdef.overwrites(stmt)
-            return None if isinstance(found, Const) else found
-    return None
-
-
-def _end_of_group(
-    first: If, rest: Sequence[Stmt], facts: Mapping[Expr, Expr], here: PathContext
-) -> int | None:
-    """How many statements behind a branch stand up to the first that touches what the branch fills;
-    None if the facts change nothing of that one."""
-    filled = {b for s in walk(first.then) for b in buffers_of(s)}
-    for count, later in enumerate(rest, 1):
-        if filled & {b for s in walk((later,)) for b in buffers_of(s)}:
-            asked = (part for e in _extents(later) for part in walk_expr(here.spelled(e)))
-            return count if any(part in facts for part in asked) else None
-    return None
-
-
-def _extents(stmt: Stmt) -> Iterator[Expr]:
-    match stmt:
-        case If(condition=condition):
-            yield condition
-        case Op(operands=operands):
-            yield from (s.extent for o in operands if isinstance(o, Region) for s in o.dims)
-
-
-def _facts(stmt: Stmt, here: PathContext) -> dict[Expr, Expr]:
-    """The facts that hold where a branch `if not (n == 8 and m > 0)` is not taken."""
-    found: dict[Expr, Expr] = {}
-    match stmt:
-        case If(condition=Unary(op="not", operand=operand), orelse=()):
-            waiting = [here.spelled(operand)]
-        case _:
-            return found
-    while waiting:
-        match waiting.pop():
-            case Binary(op="and", left=left, right=right):
-                waiting += [left, right]
-            case part if not reads_memory(part):
-                found[part] = Const(True, BOOL)
-                match part:
-                    case Binary(op="==", left=left, right=Const() as right):
-                        found[left] = right
-    return found

@@ -35,6 +35,7 @@ from tile_ir import (
     walk,
     written_buffers,
 )
+from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.gen_kill import NOTHING, GenKill, storages_of
@@ -205,7 +206,8 @@ class _LiveAfter:
             first, later = effects.iterations(loop, here)
         entered = [effects.block(loop.body, now).exposed for now in (first, later)]
         if isinstance(loop, For):
-            entered = [effects.swept(loop, exposed, here) for exposed in entered]
+            trips = constant_trips(loop, here.lets)
+            entered = [effects.swept(loop, exposed, here, trips) for exposed in entered]
         head = after | entered[1] | own
         for now in (first, later) if first is not later else (first,):
             self.backward(loop.body, now, head, after)

@@ -38,18 +38,16 @@ def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> B
         size = buffer.dtype.bytes_of(math.prod(shape)) if linear else storage.size
         return ByteSet({storage: {FIXED: ((0, size),)}})
     if not linear:
-        # Rows of a matrix in fractals do not lie together, the matrices do. Where all uses have one
-        # name, and reads are of whole matrices, it does not matter which bytes stand for a row.
-        together = [s.extent == n for s, n in zip(region.dims, buffer.shape, strict=True)][-2:]
-        rows_lie = together[-1] if storage.one_name else all(together) and buffer.rank > 2
-        if buffer.rank < 2 or not rows_lie:
+        # Parts of a matrix in fractals do not lie together, the matrices do. Where all uses have
+        # one name, and reads are of whole matrices, it does not matter which bytes stand for one.
+        whole = all(s.extent == n for s, n in zip(region.dims[-2:], buffer.shape[-2:], strict=True))
+        together = whole and buffer.rank > 2 and is_contiguous(region)
+        if buffer.rank < 2 or not (together or storage.one_name):
             return None
         assert shape is not None, "an on-chip buffer has a static shape"
         unit, padded = divmod(8 * storage.size, math.prod(shape))
         if padded:
             return None
-    if not linear and not is_contiguous(region):
-        return None
     runs = _runs(region)
     start = _linear(element_offset(region), here) if runs else None
     if runs is None or start is None:

@@ -35,10 +35,14 @@ from tile_ir import (
 )
 from tile_ir.analysis import surely_runs
 from tile_ir.quick_dataclasses import dataclass
+from tile_passes.analysis.assumed_conditions import conditions_around, with_assumed
 from tile_passes.analysis.gen_kill import GenKill, storages_of
 from tile_passes.analysis.path_context import PathContext
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.residency.value_uses import ValueUses
+
+# The text is analysed for all values of these together: more conditions than most kernels have.
+MOST_CONDITIONS = 4
 
 
 def unwritten_parts(func: Func) -> list[Buffer]:
@@ -66,11 +70,22 @@ def unwritten_parts(func: Func) -> list[Buffer]:
 
 def _exposed(allocs: Sequence[Alloc], body: Body) -> list[Buffer]:
     """Those with a byte that is not surely written, by all statements before it together, where it
-    is read, under whatever name."""
+    is read, under whatever name and whichever way the conditions go under which it is written."""
     storages = storages_of(allocs)
-    found = GenKill.of(storages, body, {}).block(body, PathContext()).exposed
-    owners = (a.buffer for a in allocs if a.alias_of is None)
-    return [buffer for buffer in owners if storages[buffer] in found.parts]
+
+    def exposed(text: Body) -> list[Buffer]:
+        found = GenKill.of(storages, text, {}).block(text, PathContext()).exposed
+        owners = (a.buffer for a in allocs if a.alias_of is None)
+        return [buffer for buffer in owners if storages[buffer] in found.parts]
+
+    def in_any_way(tile: Buffer) -> bool:
+        conditions = dict.fromkeys(conditions_around(body, tile))
+        text = body
+        for condition in conditions if len(conditions) <= MOST_CONDITIONS else ():
+            text = with_assumed(text, condition)
+        return text is body or tile in exposed(text)
+
+    return [tile for tile in exposed(body) if in_any_way(tile)]
 
 
 def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:

@@ -128,6 +128,10 @@ class Builder:
         """Writes to a part of the operation's result that may leave a value there."""
         return self.writes.before(op, part)
 
+    def filled(self, buffer: Buffer) -> bool:
+        """Whether statements write all that is read of a buffer before they read it."""
+        return self.writes.fill(buffer)
+
     def regions(self, op: Op) -> Iterator[Region]:
         return (o for o in op.operands if isinstance(o, Region))
 

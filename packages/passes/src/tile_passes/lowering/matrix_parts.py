@@ -33,7 +33,8 @@ from tile_passes.lowering.region_parts import with_dim
 
 def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
     """The load with the part that it clears: all of the matrix where no value of another statement
-    lies in it yet, else the named part. It has whole blocks where it would clear others' values."""
+    lies in it yet, else the named part; nothing where what is read is written before. It has whole
+    blocks where it would clear others' values."""
     named, matrix = op.region("dst"), c.dst.buffer
     c = _in_whole_blocks(op, c, builder)
     first = all(is_constant(s.offset, 0) for s in named.dims[-2:])
@@ -41,7 +42,7 @@ def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
         return c
     whole = tuple(Slice(ZERO, simplify(size)) for size in matrix.shape[-2:])
     complete = c.complete
-    for s, size in zip(named.dims[-2:], whole, strict=True):
+    for s, size in () if builder.filled(matrix) else zip(named.dims[-2:], whole, strict=True):
         complete = binary("and", complete, binary("==", simplify(s.extent), size.extent))
     fill = Region(matrix, (*named.dims[:-2], *whole))
     return replace(c, complete=complete, fill=None if is_constant(complete, True) else fill)

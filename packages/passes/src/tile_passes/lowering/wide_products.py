@@ -1,7 +1,8 @@
 """Make products whose result does not fit l0c beside the others in pieces of columns.
 
 Each piece is in one of two slots, so that Fixpipe empties one while the next is made. Loads for
-the product alone are loads of such pieces too; the operand of all pieces is loaded to l0a once.
+the product alone, of which each may fill some of k, are loads of such pieces too; the operand of
+all pieces is loaded to l0a once.
 
 Where the order inside the cube core is the author's, and where the result is used for more than to
 be copied to gm, products stay as they are.
@@ -9,7 +10,7 @@ be copied to gm, products stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tile_ir import (
     Alloc,
@@ -32,6 +33,7 @@ from tile_ir import (
     bodies,
     buffer_bytes,
     buffers_of,
+    constant_value,
     is_constant,
     rewrite,
     simplify,
@@ -42,7 +44,7 @@ from tile_ir.ops.cube import matrix_sizes, takes_bias
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import fits_one_tile
-from tile_passes.lowering.region_parts import part_along
+from tile_passes.lowering.region_parts import part_along, with_dim
 
 SLOTS = 2
 # Pieces that are loaded ahead where l1 has room, so that other loads come between them.
@@ -58,7 +60,7 @@ class _Product:
 
     made: Op
     copies: tuple[Op, ...]
-    load: Op | None
+    loads: tuple[Op, ...]
 
     @property
     def whole(self) -> Buffer:
@@ -67,7 +69,11 @@ class _Product:
     @property
     def by_rows(self) -> bool:
         """Whether columns of the result come from rows of the right operand."""
-        return bool(self.made.attr("transpose_B"))
+        return _comes_by_rows(self.made)
+
+
+def _comes_by_rows(made: Op) -> bool:
+    return bool(made.attr("transpose_B"))
 
 
 def in_pieces(func: Func, target: Target) -> Func:
@@ -123,7 +129,7 @@ def _product(body: Body, whole: Buffer) -> _Product | None:
     handed = {r.buffer for copy in copies for r, _ in accesses(copy)}
     if min(map(row.index, copies)) < first or any(handed & buffers_of(s) for s in walk(between)):
         return None
-    return _Product(made, tuple(copies), _load(body, row[:first], made))
+    return _Product(made, tuple(copies), _loads(body, row[:first], made))
 
 
 def _makes(op: Op, whole: Buffer) -> bool:
@@ -146,27 +152,51 @@ def _hands_on(op: Op, whole: Buffer) -> bool:
     return columns.stride == 1 and simplify(columns.extent) == whole.shape[-1]
 
 
-def _load(body: Body, before: Sequence[Stmt], made: Op) -> Op | None:
-    """The load of a product's right operand from a tensor that the kernel does not write, if only
-    the product uses it."""
+def _loads(body: Body, before: Sequence[Stmt], made: Op) -> tuple[Op, ...]:
+    """The loads of a product's right operand, if only the product uses it and they fill it
+    together: each a part of k, for all columns of the result."""
     right = made.region("B")
-    users = [s for s in walk(body) if right.buffer in buffers_of(s)]
-    if right.buffer is made.region("A").buffer:
-        return None
-    load = users[0]
-    if len(users) != 2 or not isinstance(load, Op) or load not in before or right.buffer.rank != 2:
-        return None
+    *loads, last = (s for s in walk(body) if right.buffer in buffers_of(s))
+    if right.buffer is made.region("A").buffer or right.buffer.rank != 2 or last is not made:
+        return ()
     if right != Region.whole(right.buffer):
-        return None
-    found = accesses(load)
+        return ()
+    ops = tuple(s for s in loads if isinstance(s, Op) and s in before)
+    k_dim = -1 if _comes_by_rows(made) else -2
+    parts = [_loaded(body, op, right, k_dim) for op in ops]
+    known = [part for part in parts if part is not None]
+    filled = len(known) == len(loads) and _end(known) == constant_value(right.dims[k_dim].extent)
+    return ops if filled else ()
+
+
+def _loaded(body: Body, op: Op, right: Region, k_dim: int) -> tuple[int, int] | None:
+    """Where the part of k begins that an operation loads from a tensor that the kernel does not
+    write, and its size."""
+    found = accesses(op)
     sources = [r for r, a in found if not a.writes]
-    if [r for r, a in found if a.writes] != [right] or len(sources) != 1:
+    filled = [r for r, a in found if a.writes]
+    if len(sources) != 1 or len(filled) != 1:
         return None
-    (source,) = sources
-    sizes = tuple(simplify(s.extent) for s in source.dims[-2:])
+    (source,), (part,) = sources, filled
+    sizes = [[simplify(s.extent) for s in r.dims[-2:]] for r in (source, part)]
     plain = source.memory is Memory.GM and all(s.stride == 1 for s in source.dims)
-    read_only = source.buffer not in written_buffers(body)
-    return load if plain and read_only and sizes == right.buffer.shape else None
+    if source.buffer in written_buffers(body) or not plain or sizes[0] != sizes[1]:
+        return None
+    if with_dim(part, k_dim, right.dims[k_dim]) != right:
+        return None
+    start, size = (constant_value(e) for e in (part.dims[k_dim].offset, part.dims[k_dim].extent))
+    return None if start is None or size is None else (start, size)
+
+
+def _end(parts: Iterable[tuple[int, int]]) -> int | None:
+    """Where parts end of which the first begins at 0 and others at the ends of each other; None
+    where they do not."""
+    end = 0
+    for start, size in sorted(parts):
+        if start != end:
+            return None
+        end += size
+    return end
 
 
 def _innermost(body: Body, op: Op) -> Body:
@@ -191,7 +221,7 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     """The function with a loop over pieces where the product was."""
     dim = -2 if product.by_rows else -1
     narrow = {product.whole: -1}
-    if product.load is not None:
+    if product.loads:
         narrow[product.made.region("B").buffer] = dim
     new: dict[Buffer, Alloc] = {}
     for alloc in func.launch.allocs:
@@ -200,8 +230,7 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
             name = builder.fresh(f"{alloc.buffer.name}_piece")
             new[alloc.buffer] = replace(one, buffer=replace(one.buffer, name=name))
     var = builder.scalar("piece")
-    loaded = () if product.load is None else (product.load,)
-    sources = [r for op in loaded for r, a in accesses(op) if not a.writes]
+    sources = [r for op in product.loads for r, a in accesses(op) if not a.writes]
     made, before = _left_once(product.made, width, builder)
     right = made.region("B")
 
@@ -209,11 +238,13 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
         if not isinstance(operand, Region) or is_left:
             return operand
         if operand.buffer in new:
-            return Region.whole(new[operand.buffer].buffer)
+            one = new[operand.buffer].buffer
+            at_once = Region.whole(one).dims[narrow[operand.buffer]]
+            return replace(with_dim(operand, narrow[operand.buffer], at_once), buffer=one)
         moved = dim if operand == right or operand in sources else -1
         return part_along(operand, moved, var * width, Const(width))
 
-    parts = (*loaded, made, *product.copies)
+    parts = (*product.loads, made, *product.copies)
     at = _place_of_left(made)
     body = tuple(
         replace(
@@ -224,7 +255,9 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     )
     count = simplify(product.whole.shape[-1] // width)
     loc = product.made.loc
-    loop = For(var, Const(0), count, LoopKind.PIPELINED, body, loc, stages=AHEAD)
+    loop = For(
+        var, Const(0), count, LoopKind.PIPELINED, body, replace(loc, generated=True), stages=AHEAD
+    )
 
     def placed(stmt: Stmt) -> Stmt | Body:
         if stmt is product.made:

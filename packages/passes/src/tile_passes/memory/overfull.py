@@ -28,8 +28,9 @@ def overfull_memory(
     tight = [m for m in used if not fit_side_by_side(allocs, m, target, automatic)]
     if not tight:
         return None  # nearly always: then no live range matters
+    allocs = tuple(a for a in allocs if a.buffer.memory in tight)
     if not (holes and automatic):
-        most = memory_max_live(func, target)
+        most = memory_max_live(func.with_body(func.launch.body, allocs=allocs), target)
         return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
     live = liveness(allocs, func.launch.body)
     for memory in tight:

@@ -78,11 +78,8 @@ class Reduction(Completion):
         self.missing.add(self.at)
         target = self.index[instance.item.pipe]
         while need:
-            found = [
-                self.edge(source, need & own, instance)
-                for source, own in enumerate(self.own)
-                if need & own
-            ]
+            asked = [(source, need & own) for source, own in enumerate(self.own) if need & own]
+            found = [self.edge(source, bits, instance) for source, bits in asked]
             for edge, gives, needs in _irredundant(found) if self.tree.flat else found:
                 self.learn(target, gives, state)
                 need &= ~gives
@@ -127,9 +124,6 @@ def _irredundant(found: list[_Found]) -> list[_Found]:
             graph.add_edge(n, m)
     left = nx.transitive_reduction(graph).predecessors(len(found))
     return [found[n] for n in sorted(left)]
-
-
-# On all paths ------------------------------------------------------------------------------------
 
 
 def eliminate(solved: Completion) -> Completion:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from tile_ir import Buffer, Const, Core, Expr, Loc, Op, Pipe, Region, Stmt, Var, map_region
 from tile_ir.analysis import INF, Bounds, Facts, Interval, Ranges, Touch, widened
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.graphs import nx
 
 Residues = tuple[int, ...]
@@ -33,8 +33,7 @@ class Instance:
     touches: tuple[Touch, ...]
     bounds: Bounds
     varies_in: Repeat | None = None
-    # By the identity of a touch: to hash a region takes longer than to find it here.
-    _reaches: dict[int, Region] = field(default_factory=dict)
+    _reaches: dict[Region, Region] = field(default_factory=dict)
 
     @property
     def looks_back(self) -> Repeat | None:
@@ -48,9 +47,9 @@ class Instance:
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        if id(touch) not in self._reaches:
-            self._reaches[id(touch)] = widened(self.region(touch), self.item.pipe)
-        return self._reaches[id(touch)]
+        if touch.region not in self._reaches:
+            self._reaches[touch.region] = widened(self.region(touch), self.item.pipe)
+        return self._reaches[touch.region]
 
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
@@ -268,7 +267,7 @@ class LeafAccess:
 Fact: TypeAlias = "tuple[int, Instance, Repeat | None]"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Tree:
     """One section, for its pipes, or a whole kernel, for its cores. `masks` holds the instances of
     each pipe as bits, with the bits of their `runs`, which come behind those of all instances and
@@ -289,17 +288,22 @@ class Tree:
     written: frozenset[Buffer] = frozenset()
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe] = frozenset()
-    dominators: dict[Block, Block] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Compute the immediate dominator of each block. Control passes to the blocks inside one,
-        and back."""
+    def move(self, by: Mapping[Buffer, int]) -> None:
+        """Let buffers on chip lie so many bytes behind their addresses so far."""
+        for instance in self.instances:
+            instance.touches = tuple(
+                replace(t, low=t.low + n, high=t.high + n) if (n := by.get(t.region.buffer)) else t
+                for t in instance.touches
+            )
+
+    @cached_property
+    def dominators(self) -> dict[Block, Block]:
+        """The immediate dominator of each block. Control comes from the block around, and back."""
         graph: nx.DiGraph[Block] = nx.DiGraph()
         graph.add_node(self.root)
-        for item in self.root.walk():
-            for inner in item.blocks:
-                graph.add_edges_from(((item.block, inner), (inner, item.block)))
-        self.dominators = nx.immediate_dominators(graph, self.root)
+        graph.add_edges_from((i.block, inner) for i in self.root.walk() for inner in i.blocks)
+        return dict(nx.immediate_dominators(graph, self.root))
 
     def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
         """The innermost block that is passed before either, and where in it each of them stands."""

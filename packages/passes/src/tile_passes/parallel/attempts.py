@@ -10,6 +10,8 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
+from tile_passes.parallel.elements_outside import without_bounds
+from tile_passes.parallel.least_work import least
 from tile_passes.parallel.logistic import as_quotients
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of
@@ -53,7 +55,10 @@ class Attempts:
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks. Raises
         Unsuitable."""
-        value = as_quotients(fitted(cast(store.value, store.buffer.dtype), known))
+        value = cast(store.value, store.buffer.dtype)
+        if self.zero_outside:
+            value = without_bounds(value)
+        value = as_quotients(fitted(value, known))
         store = replace(store, value=value)
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):
@@ -83,34 +88,39 @@ class Attempts:
         self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
     ) -> VectorStatement | list[Stmt]:
         """The store where plain operations on all of it fail for a reason: by long rows, with
-        gathers, or with operations that move element by element. Raises Unsuitable."""
-        rows = self.row_by_row(store, loops, known)
-        if rows is not None:
-            return rows
-        try:
-            return self.with_gathers(store, loops, known, problem)
-        except Unsuitable as last:
-            try:
-                return self.statement(store, domain_of(loops), known, slowly=True)
-            except Unsuitable as slow:
-                raise (last if last.cure is not None else slow) from None
+        gathers, under conditions perhaps, or with operations that move element by element. Raises
+        Unsuitable."""
 
-    def row_by_row(self, store: Store, loops: tuple[For, ...], known: Ranges) -> list[Stmt] | None:
-        """The store for one long row after another, where no element of these is gathered: a row
-        moves at once, by whatever index it is found. None where that is not so."""
-        if len(loops) != 2 or (constant_trips(loops[1]) or 0) < LEAST_ROW:
-            return None
+        def by_rows() -> list[Stmt]:
+            return self.row_by_row(store, loops, known)
+
+        def gathered() -> list[Stmt]:
+            return self.with_gathers(store, loops, known, problem)
+
+        best, reason = least((by_rows, gathered), self.temporaries)
+        if best is not None:
+            return best[1]()
+        assert reason is not None, "neither suits"
         made = len(self.temporaries.allocs)
+        for slowly in (False, True):
+            try:
+                domain = domain_of(loops)
+                return self.statement(store, domain, known, by_gather=not slowly, slowly=slowly)
+            except Unsuitable as slow:
+                self.temporaries.forget_since(made)
+                reason = reason if reason.cure is not None else slow
+        raise reason
+
+    def row_by_row(self, store: Store, loops: tuple[For, ...], known: Ranges) -> list[Stmt]:
+        """The store for one long row after another, where no element of these is gathered: a row
+        moves at once, by whatever index it is found. Raises Unsuitable."""
+        if len(loops) != 2 or (constant_trips(loops[1]) or 0) < LEAST_ROW:
+            raise Unsuitable("it has no long rows")
         here = {**known, loops[0].var: loop_range(loops[0], known)}
-        try:
-            found = self.statement(store, domain_of(loops[1:]), here)
-        except Unsuitable:
-            found = None
-        if found is not None and not found.conditions:
-            return in_serial_loops(loops[:1], found.steps)
-        self.temporaries.give_back_all()
-        self.temporaries.forget_since(made)
-        return None
+        found = self.statement(store, domain_of(loops[1:]), here)
+        if found.conditions:
+            raise Unsuitable("its rows may start inside a block of 32 bytes")
+        return in_serial_loops(loops[:1], found.steps)
 
     def with_gathers(
         self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable

@@ -12,7 +12,6 @@ from tile_ir import (
     For,
     If,
     Let,
-    Load,
     Stmt,
     Store,
     Var,
@@ -74,9 +73,9 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object], keep: Keep) ->
 
 
 def _varies(condition: Expr, loops: Sequence[For]) -> bool:
-    """Whether a condition differs from element to element, or may by the elements it reads."""
+    """Whether a condition differs from element to element."""
     variables = {loop.var for loop in loops}
-    return any(p in variables or isinstance(p, Load) for p in walk_expr(condition))
+    return any(p in variables for p in walk_expr(condition))
 
 
 def _without_names(body: Body, loops: tuple[For, ...], keep: Keep) -> list[Stmt]:

@@ -8,6 +8,9 @@ from functools import partial, reduce
 from tile_ir import (
     LOGICAL,
     Binary,
+    Cast,
+    Const,
+    DType,
     Expr,
     If,
     Load,
@@ -25,6 +28,9 @@ from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
 from tile_passes.parallel.conditions import always_read, demand_inside, mask_of
 from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
 from tile_passes.parallel.vector_steps import VectorSteps
+
+# Integers up to this are floats of 16 bits.
+MOST_EXACT = 256
 
 
 def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Region:
@@ -50,6 +56,31 @@ def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Re
     result = s.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
     s.release(mask)
     return result
+
+
+def before_conversion(e: Select) -> Select | None:
+    """A choice between floats converted from a narrower type as one in that type, which is less
+    work, and may begin inside a block; None for others."""
+    kinds = {x.operand.dtype for x in (e.then, e.orelse) if isinstance(x, Cast) and not x.bits}
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    if not kind.is_float or not e.dtype.is_float or kind.bits >= e.dtype.bits:
+        return None
+    sides = [_in_type(side, kind) for side in (e.then, e.orelse)]
+    if sides[0] is None or sides[1] is None:
+        return None
+    return Select(e.condition, sides[0], sides[1], kind)
+
+
+def _in_type(e: Expr, kind: DType) -> Expr | None:
+    """A value before its conversion, or a constant that every float type has."""
+    match e:
+        case Cast(operand=operand, bits=False) if operand.dtype is kind:
+            return operand
+        case Const(value=value) if float(value).is_integer() and abs(value) <= MOST_EXACT:
+            return Const(float(value), kind)
+    return None
 
 
 def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:

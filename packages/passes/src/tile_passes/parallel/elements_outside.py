@@ -8,17 +8,24 @@ from tile_ir import (
     FLOAT16,
     ZERO,
     Binary,
+    Cast,
     Const,
     Expr,
     Load,
     Memory,
     Region,
+    Select,
     cast,
     conjunction,
     constant_value,
+    difference,
+    is_constant,
     maximum,
     minimum,
+    replace_in,
+    simplify,
 )
+from tile_passes.parallel.boxes import operands
 from tile_passes.parallel.conditions import mask_of
 from tile_passes.parallel.nest import Domain
 from tile_passes.parallel.staged_boxes import bounds_in_text, varying_part
@@ -39,6 +46,42 @@ def held_inside(s: VectorSteps, e: Load, domain: Domain) -> tuple[Load, Expr | N
             tests.append(Binary("==", inside, index, BOOL))
         indices.append(inside)
     return Load(e.buffer, tuple(indices)), conjunction(tests) if tests else None
+
+
+def without_bounds(e: Expr) -> Expr:
+    """An expression without conditions that say what holds in any case: elements outside of a
+    tensor are 0."""
+    return replace_in(e, _unbounded)
+
+
+def _unbounded(e: Expr) -> Expr | None:
+    match e:
+        case Select(condition=condition, then=then, orelse=orelse) if is_constant(orelse, 0):
+            load = then.operand if isinstance(then, Cast) else then
+            if isinstance(load, Load) and load.buffer.memory is Memory.GM:
+                bounds = operands("and", condition)
+                return then if all(_is_bound(part, load) for part in bounds) else None
+    return None
+
+
+def _is_bound(condition: Expr, load: Load) -> bool:
+    """Whether a comparison fails only where an element is outside of its tensor."""
+    match condition:
+        case Binary(op=">=" | ">" as op, left=more, right=less):
+            pass
+        case Binary(op="<=" | "<" as op, left=less, right=more):
+            pass
+        case _:
+            return False
+    if more.dtype.is_float or less.dtype.is_float:
+        return False
+    least = simplify(difference(more, less) - (1 if op in (">", "<") else 0))
+    for index, size in zip(load.indices, load.buffer.shape, strict=True):
+        for distance in (index, simplify(size - 1 - index)):
+            beyond = constant_value(difference(least, distance))
+            if beyond is not None and beyond >= 0:
+                return True
+    return False
 
 
 def zero_elsewhere(

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from tile_ir import (
     INT32,
     INT64,
+    Binary,
     Buffer,
     Const,
     DType,
     Expr,
     Load,
     Loc,
+    Stmt,
     Store,
     Var,
     constant_value,
@@ -60,6 +62,21 @@ def joined_stores(parts: Sequence[Leaf], room: Room) -> list[Leaf]:
         result.append(parts[at])
         at += 1
     return result
+
+
+def take_turns(parts: Sequence[Leaf]) -> bool:
+    """Whether the first of several stores begins a group that is joined."""
+    turns = _turns_of(parts[0])
+    return turns is not None and _is_group(parts[: turns.step], turns)
+
+
+def stores_by_turns(stmt: Stmt) -> bool:
+    """Whether a statement stores elements of several lines by turns, as joined stores do."""
+    if not isinstance(stmt, Store) or not isinstance(stmt.value, Load):
+        return False
+    digits = [i for i in stmt.value.indices if isinstance(i, Binary)]
+    found = {(i.op, i.left, i.right) for i in digits}
+    return any(op == "%" and ("//", left, right) in found for op, left, right in found)
 
 
 def _turns_of(leaf: Leaf) -> _TakenTurns | None:

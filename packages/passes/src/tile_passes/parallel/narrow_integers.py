@@ -58,6 +58,10 @@ class _Fitting:
             ):
                 short = in_16_bits(operand, self.known)
                 return rebuild(e, self.fit) if short is None else cast(short, dtype)
+            case Cast(operand=operand, dtype=dtype, bits=False) if (
+                dtype.is_float and _is_byte(operand.dtype) and not isinstance(operand, Load)
+            ):
+                return cast(self.exact(operand), dtype)
             case Binary(op="//" | "%" as op, left=left, right=right) if e.dtype.bits < INT32.bits:
                 wide = binary(op, cast(self.fit(left), INT32), cast(self.fit(right), INT32))
                 return cast(self.wrapped(wide, e.dtype), e.dtype)

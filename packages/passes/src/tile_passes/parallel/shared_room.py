@@ -1,11 +1,26 @@
-"""Find the buffers of a memory in use while a statement runs: buffers that hold nothing then may
-share their bytes with tiles of the compiler's."""
+"""Find the room of ub that is in use while a statement runs, and that versions of tiles need.
+Buffers that hold nothing then may share their bytes with tiles of the compiler's."""
 
 from __future__ import annotations
 
-from tile_ir import BLOCK_BYTES, Func, Memory, Stmt, buffer_bytes, round_up, walk
+from tile_ir import BLOCK_BYTES, Func, Memory, Op, Stmt, accesses, buffer_bytes, round_up, walk
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import liveness
+
+
+def bytes_of_versions(func: Func) -> int:
+    """The bytes of ub that second versions of the tiles loaded from gm take."""
+    loaded = {
+        write.buffer
+        for stmt in walk(func.launch.body)
+        if isinstance(stmt, Op)
+        for write, access in accesses(stmt)
+        if access.writes and write.memory is Memory.UB
+        if any(r.memory is Memory.GM for r, other in accesses(stmt) if other.reads)
+    }
+    return sum(
+        round_up(buffer_bytes(a), BLOCK_BYTES) for a in func.launch.allocs if a.buffer in loaded
+    )
 
 
 def busy_bytes(func: Func) -> dict[Stmt, int]:

@@ -46,6 +46,9 @@ class Temporaries:
     )
     taken: set[Buffer] = field(default_factory=set)
     held: set[Buffer] = field(default_factory=set)
+    # Bytes of second versions of the tiles that are loaded, which are left while `sparing`.
+    versions: int = 0
+    spared: int = 0
     # Bytes of the user's that hold something while the nest at hand runs, where the others may
     # share theirs with tiles.
     busy: int | None = None
@@ -77,13 +80,22 @@ class Temporaries:
 
     def _demand_room(self, size: int) -> None:
         """Raise Unsuitable where the tile does not fit beside the user's buffers."""
-        capacity = self.builder.target.capacity[Memory.UB] - SCRATCH_BYTES
+        capacity = self.builder.target.capacity[Memory.UB] - SCRATCH_BYTES - self.spared
         free = capacity - _bytes(self.allocs) - self.builder.user_bytes.get(Memory.UB, 0)
         if self.busy is not None:
             now = [a for a in self.allocs if a.buffer in self.taken or a.buffer in self.held]
             free = max(free, capacity - _bytes(now) - self.busy)
         if size > free:
             raise NoRoom(size, max(free, 0))
+
+    @contextmanager
+    def sparing(self) -> Iterator[None]:
+        """Leave the room of second versions of loaded tiles."""
+        before, self.spared = self.spared, self.versions
+        try:
+            yield
+        finally:
+            self.spared = before
 
     def give_back(self, buffer: Buffer) -> None:
         """The buffer may hold something else from now on; other buffers are left alone."""

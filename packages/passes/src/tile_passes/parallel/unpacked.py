@@ -14,14 +14,14 @@ from tile_passes.parallel.parts_of_rows import Steps
 from tile_passes.parallel.temporaries import Temporaries
 
 # A tile for the value of every element until the end of a nest, and how it is read.
-Keep = Callable[[Ranges, Expr, tuple[For, ...], Loc], tuple[Store, Expr]]
+KeepInTile = Callable[[Ranges, Expr, tuple[For, ...], Loc], tuple[Store, Expr]]
 
 
 def unpacked(
     store: Store,
     leaf: Leaf,
     known: Ranges,
-    keep: Keep,
+    keep: KeepInTile,
     steps_of: Steps,
     temporaries: Temporaries,
 ) -> list[Stmt]:

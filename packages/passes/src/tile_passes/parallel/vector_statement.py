@@ -47,7 +47,7 @@ from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.among_others import among_others
 from tile_passes.parallel.apart_in_gm import in_blocks, lies_apart
 from tile_passes.parallel.by_element import gathered, reachable, scattered
-from tile_passes.parallel.choices import choice, leaves_a_side
+from tile_passes.parallel.choices import before_conversion, choice, leaves_a_side
 from tile_passes.parallel.combined_lines import combine_lines
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
 from tile_passes.parallel.narrow_integers import count_of_bits, done_narrow
@@ -203,7 +203,10 @@ class VectorStatement(VectorSteps):
                 return self.binary(e, domain, into)
             case Unary():
                 return self.unary(e, domain, into)
-            case Select():
+            case Select(dtype=dtype):
+                half = before_conversion(e)
+                if half is not None:
+                    return self.typed(half, dtype, domain, into)
                 return choice(self, e, domain, into)
         raise Unsuitable(f"there is no vector of {e.dtype} that counts up")
 
@@ -225,7 +228,8 @@ class VectorStatement(VectorSteps):
         if self.by_gather and not reachable(self, e.buffer, e.indices, domain):
             return picked(self, e, domain, into)
         found = access(e.buffer, e.indices, domain).region
-        check_inside(found)
+        if not (self.zero_outside and found.memory is Memory.GM):
+            check_inside(found)
         if found.memory is Memory.UB:
             return found
         if found.memory in CUBE_MEMORIES:

@@ -14,9 +14,9 @@ from collections.abc import Set
 from tile_ir import Buffer, Memory, Target
 from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_passes.clock.occupancy import times_of_statement
-from tile_passes.graphs import nx
+from tile_passes.graphs import extend_paths, nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
-from tile_passes.pipelining.modulo_schedule import Arrangement, extend_paths, initiation_interval
+from tile_passes.pipelining.modulo_schedule import Arrangement, initiation_interval
 from tile_passes.pipelining.schedule import OneStage
 
 Pair = tuple[Unit, Unit]

@@ -12,25 +12,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeVar
+from typing import TypeAlias
 
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.occupancy import Occupancy, Resource, Times
-from tile_passes.graphs import nx, topological
+from tile_passes.graphs import extend_paths, nx, topological
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 
-N = TypeVar("N")
-Length = TypeVar("Length", int, float)
-
+# When each unit starts, and the interval until it does again.
+Periodic: TypeAlias = tuple[Mapping[Unit, float], float]
 # Places to cut an iteration in two that are tried.
 MOST_CUTS = 4
 # Intervals that are tried, each so much longer than the one before.
 INTERVALS, LONGER = 12, 1.1
 # The share of itself to which RecMII is computed.
 PRECISION = 1e-3
-# Cycles that are only a matter of rounding.
-NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,20 +72,6 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
         middle = (least + most) / 2
         least, most = (least, middle) if allowed(middle) else (middle, most)
     return most
-
-
-def extend_paths(edges: Sequence[tuple[N, N, Length]], longest: dict[N, Length]) -> bool:
-    """Raise the length of the longest path to each node, by relaxation. Return whether that ends:
-    it does in as many rounds as there are nodes, unless a cycle is longer than nothing."""
-    for _ in longest:
-        changed = False
-        for a, b, length in edges:
-            if longest[a] + length > longest[b] + NOTHING:
-                longest[b] = longest[a] + length
-                changed = True
-        if not changed:
-            return True
-    return False
 
 
 @dataclass(slots=True)
@@ -164,27 +147,34 @@ def as_written(iteration: Iteration) -> Arrangement:
     return Arrangement(iteration.units, dict.fromkeys(iteration.units, 0))
 
 
+def least_interval(iteration: Iteration, times: Mapping[Unit, Times]) -> Periodic | None:
+    """The modulo schedule of the least interval that has one."""
+    interval = initiation_interval(iteration.graph, times)
+    for _ in range(INTERVALS):
+        starts = modulo_schedule(iteration, times, interval)
+        if starts is not None:
+            return starts, interval
+        interval *= LONGER
+    return None
+
+
 def arrangements(
-    iteration: Iteration, times: Mapping[Unit, Times], alone: Mapping[Unit, float], most: int
+    iteration: Iteration, alone: Mapping[Unit, float], least: Periodic | None, most: int
 ) -> Iterator[Arrangement]:
     """Yield orders to try, with at most so many iterations between first and last stage.
 
     `alone`: when each unit starts in an iteration by itself. Some cut such an iteration in two;
-    the last is the modulo schedule of the least interval that has one.
+    the last is the modulo schedule of the `least` interval.
     """
     seen: set[tuple[int, ...]] = set()
     begins = sorted(set(alone.values()))[1:]
     for cut in begins[:: max(1, -(-len(begins) // MOST_CUTS))]:
         stage = {u: int(at >= cut) for u, at in alone.items()}
         yield from _nearest(iteration, stage, alone, cut, most, seen)
-    interval = initiation_interval(iteration.graph, times)
-    for _ in range(INTERVALS):
-        starts = modulo_schedule(iteration, times, interval)
-        if starts is not None:
-            stage = {u: min(most, int(at // interval)) for u, at in starts.items()}
-            yield from _nearest(iteration, stage, starts, interval, most, seen)
-            return
-        interval *= LONGER
+    if least is not None:
+        starts, interval = least
+        stage = {u: min(most, int(at // interval)) for u, at in starts.items()}
+        yield from _nearest(iteration, stage, starts, interval, most, seen)
 
 
 def _nearest(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 
 from tile_ir import (
     Access,
@@ -169,6 +170,7 @@ def fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target
     return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
 
 
+@lru_cache(maxsize=256)
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
     """The buffer with a first dimension more. Versions begin where a transfer may: a buffer in ub
     that ends elsewhere gets more rows."""

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 
 from tile_ir import Buffer, Core, For, Loc
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.clock.occupancy import Occupancy
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
-from tile_passes.pipelining.modulo_schedule import Arrangement, as_written, busiest
+from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 
 # A pipe that is busy for that part of the interval is never idle.
 NEVER_IDLE = 0.95
@@ -51,12 +49,13 @@ class OneStage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Pipelined):
-    """A loop of one core, with its instructions, its modelled times, and those in the order of the
-    text. It requires `asked` versions of the buffers `handed` from pipe to pipe; `short` are loaded
-    and get less. `why` is the reason for the order of the text, if it is kept."""
+    """A loop of one core, with its modelled times, and those in the order of the text. It requires
+    `asked` versions of the buffers `handed` from pipe to pipe; `short` are loaded and get less.
+    `why` is the reason for the order of the text, if it is kept. `resource_bound` is the pipe that
+    is busy longest in an iteration, and for how many cycles."""
 
     core: Core
-    work: IterationWork[Unit]
+    resource_bound: tuple[str, float]
     times: Timetable[Unit]
     text: Timetable[Unit]
     handed: tuple[Buffer, ...]
@@ -71,13 +70,6 @@ class Schedule(Pipelined):
         versions = {b: min(n, self.asked) for b, n in self.versions.items() if b in self.handed}
         text = as_written(self.iteration)
         return replace(self, arrangement=text, times=self.text, versions=versions, why=why)
-
-    @property
-    def resource_bound(self) -> tuple[str, float]:
-        """The pipe that is busy longest in an iteration, and for how many cycles."""
-        works = (work for unit in self.iteration.units for work in self.work.of(unit, 0))
-        (_, pipe), cycles = busiest(Occupancy((None, w.pipe), 0, w.cost.busy) for w in works)
-        return pipe.value, cycles
 
     @property
     def saturated(self) -> bool:

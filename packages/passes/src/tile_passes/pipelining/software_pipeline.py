@@ -12,7 +12,7 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -39,13 +39,20 @@ from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
 from tile_passes.analysis.version_counts import in_step
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.clock.occupancy import Times, times_of_work
+from tile_passes.clock.occupancy import Occupancy, times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.overfull import overfull_memory
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph, owners
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.modulo_schedule import Arrangement, arrangements, as_written
+from tile_passes.pipelining.modulo_schedule import (
+    Arrangement,
+    Periodic,
+    arrangements,
+    as_written,
+    busiest,
+    least_interval,
+)
 from tile_passes.pipelining.plan_versions import (
     Candidates,
     fits,
@@ -196,12 +203,14 @@ class _CorePlanner:
         target: Target,
     ) -> None:
         self.func, self.given, self.versions, self.target = func, given, versions, target
-        self.inner, self.loop = inner, given.loop
-        self.fresh = (*given.handed, *given.others)
+        self.inner, self.loop, self.fresh = inner, given.loop, (*given.handed, *given.others)
         steps = [Step(stmt, None) for stmt in self.loop.body]
         self.iteration = dependence_graph(func, self.loop, steps, self.fresh)
+        self.text = as_written(self.iteration)
         self.work = IterationWork[Unit](func, self.loop, owners(func), given.core, target)
         self.trips = constant_trips(self.loop)
+        self.timetables: dict[Hashable, Timetable[Unit]] = {}
+        self.rooms: dict[Timetable[Unit], bool] = {}  # what has room, by its times
 
     def schedule(self) -> Schedule:
         if self.loop.given:
@@ -212,11 +221,10 @@ class _CorePlanner:
 
     def of_best_stages(self) -> Schedule:
         """As many as make the loop faster; one if two do not."""
-        best, text = self.of_stages(2), as_written(self.iteration)
-        alone = self.timed(text, {})
+        best, alone = self.of_stages(2), self.timed(self.text, {})
         if best.times.whole >= STAGE_WORTH * alone.whole:
             return replace(
-                best, arrangement=text, versions={}, times=alone, text=alone, asked=1,
+                best, arrangement=self.text, versions={}, times=alone, text=alone, asked=1,
                 why="overlapping iterations are not faster",
             )  # fmt: skip
         for stages in range(3, self.most_stages() + 1):
@@ -238,9 +246,8 @@ class _CorePlanner:
 
     def versions_in_text(self, stages: int) -> dict[Buffer, int]:
         """The versions of each buffer handed from pipe to pipe, as far as there is room."""
-        handed = self.given.handed
-        found = that_fit(self.func, self.versions, handed, stages, self.target)
-        return {b: found[b] for b in handed if b in found}
+        found = that_fit(self.func, self.versions, self.given.handed, stages, self.target)
+        return {b: found[b] for b in self.given.handed if b in found}
 
     def in_text(self, stages: int) -> Schedule:
         """The order of the text with so many versions of the buffers handed from pipe to pipe."""
@@ -249,11 +256,10 @@ class _CorePlanner:
         # Who leaves the stages open asks for none in particular.
         loaded = self.given.loaded & _loaded_by_author(self.loop) if self.loop.stages else ()
         short = tuple(b for b in handed if b in loaded and versions.get(b, 1) < stages)
-        text = as_written(self.iteration)
-        times = self.timed(text, versions)
+        times = self.timed(self.text, versions)
         fixed = unmovable(self.loop)
         return Schedule(
-            self.iteration, text, versions, self.given.core, self.work, times, times, handed,
+            self.iteration, self.text, versions, self.given.core, self.bound, times, times, handed,
             stages, short, fixed.reason if fixed else "",
         )  # fmt: skip
 
@@ -264,18 +270,18 @@ class _CorePlanner:
             return found
         if found.saturated:
             return replace(found, why="its order leaves no pipe to wait for")
-        faster = []
-        for arrangement in self.candidates(stages - 1):
-            needs = self.needed(arrangement, found.versions)
-            if needs is not None:
-                times = self.timed(arrangement, needs)
-                if times.whole < WORTH * found.times.whole:
-                    faster.append(
-                        replace(found, arrangement=arrangement, times=times, versions=needs)
-                    )
-        faster.sort(key=lambda s: s.times.whole)
+        limit = WORTH * found.times.whole
+        tried = ((a, self.needed(a, found.versions)) for a in self.candidates(stages - 1))
+        fit = ((a, n, self.timed(a, n)) for a, n in tried if n is not None)
+        faster = [
+            replace(found, arrangement=a, times=times, versions=n)
+            for a, n, times in sorted(fit, key=lambda one: one[2].whole)
+            if times.whole < limit
+        ]
         for schedule in faster[:MOST_TRIED]:
-            if self.has_room(schedule):
+            if (times := schedule.times) not in self.rooms:
+                self.rooms[times] = self.has_room(schedule)
+            if self.rooms[times]:
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
@@ -319,21 +325,26 @@ class _CorePlanner:
 
     def candidates(self, most: int) -> Iterator[Arrangement]:
         size = sum(1 for _ in walk(self.loop.body))
-        most = min(most, MOST_STATEMENTS // max(1, size) - 1)
-        if self.trips is not None:
-            most = min(most, self.trips - 1)
+        trips = most + 1 if self.trips is None else self.trips
+        most = min(most, trips - 1, MOST_STATEMENTS // max(1, size) - 1)
         if most > 0:
-            yield from arrangements(self.iteration, self.unit_times, self.alone, most)
+            yield from arrangements(self.iteration, self.alone, self.least, most)
 
     @cached_property
     def alone(self) -> Mapping[Unit, float]:
         """When each unit starts in an iteration by itself."""
-        text = as_written(self.iteration)
-        return Timetable(self.work, text.units, text.stage, {}, 1).starts
+        return Timetable(self.work, self.text.units, self.text.stage, {}, 1).starts
 
     @cached_property
-    def unit_times(self) -> Mapping[Unit, Times]:
-        return {u: times_of_work(self.work.of(u, 0)) for u in self.iteration.units}
+    def bound(self) -> tuple[str, float]:
+        works = (work for unit in self.iteration.units for work in self.work.of(unit, 0))
+        (_, pipe), cycles = busiest(Occupancy((None, w.pipe), 0, w.cost.busy) for w in works)
+        return pipe.value, cycles
+
+    @cached_property
+    def least(self) -> Periodic | None:
+        times = {u: times_of_work(self.work.of(u, 0)) for u in self.iteration.units}
+        return least_interval(self.iteration, times)
 
     def needed(
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]
@@ -347,4 +358,9 @@ class _CorePlanner:
         return {b: found[b] for b in self.fresh if b in found}
 
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable[Unit]:
-        return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
+        """The same object for the same order and versions: counts of stages have some in common."""
+        units, stage = arrangement.units, arrangement.stage
+        key = units, tuple(stage[u] for u in units), frozenset(versions.items())
+        if key not in self.timetables:
+            self.timetables[key] = Timetable(self.work, units, stage, versions, self.trips)
+        return self.timetables[key]
