@@ -70,7 +70,8 @@ def _independent(func: Func, loop: For, before: Body) -> int | None:
     plain = loop.kind in LOOPS and is_constant(loop.start, 0) and not loop.given
     if count is None or count < 2 or not plain or loop.task is not None:
         return None
-    if any(breaks(loop.body)) or any(a.buffer.static_shape() is None for a in func.launch.allocs):
+    rooms = [a.buffer for a in func.launch.allocs]
+    if any(breaks(loop.body)) or any(map(_is_of_launch, rooms)):
         return None
     written, first = written_buffers(loop.body), written_buffers(before)
     if written & first or any(b.memory is Memory.GM for b in first):
@@ -80,6 +81,11 @@ def _independent(func: Func, loop: For, before: Body) -> int | None:
         return None
     carried = carried_by_loops(func.launch.allocs, func.launch.body, {loop})[loop]
     return None if carried & written else count
+
+
+def _is_of_launch(room: Buffer) -> bool:
+    """Whether it lies in gm, where each block has its part, or is as long as a caller says."""
+    return room.memory is Memory.GM or room.static_shape() is None
 
 
 def _read(body: Body) -> set[Buffer]:
