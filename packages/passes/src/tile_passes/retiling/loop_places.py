@@ -47,8 +47,8 @@ Place = tuple[Var, int, int]
 
 def with_loop_places(func: Func) -> Func | None:
     """The function whose blocks do one iteration each of the loop that ends its body; None where
-    iterations depend on each other, or may. What is in front of the loop is done for each of them:
-    it writes only what the loop reads, the same each time."""
+    iterations depend on each other, or may. Each block does what is in front of the loop again, and
+    gets the same tiles by it."""
     func = with_places(func)
     grid = grid_of(func)
     body = func.launch.body
