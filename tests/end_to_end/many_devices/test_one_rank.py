@@ -40,6 +40,7 @@ AS_WRITTEN = {
     **ORDERED_CONFIGS,
     T.PassConfigKey.TL_ASCEND_PERSISTENT: False,
     T.PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: False,
+    T.PassConfigKey.TL_ASCEND_RETILE: False,
 }
 
 

@@ -49,7 +49,9 @@ class Groups:
     def steps(self, group: Sequence[Leaf], known: Ranges) -> list[Stmt]:
         """The stores one after another for all rows, or for as many at a time as is the least work
         where versions of loaded tiles have room. Raises Unsuitable."""
-        rows = constant_trips(group[0].loops[0]) if len(group[0].loops) == 2 else None
+        loops = group[0].loops
+        same = len(loops) == 2 and all(x.loops == loops and not x.guards for x in group)
+        rows = constant_trips(loops[0]) if same else None
         parts = [n for n in PARTS if rows and rows % n == 0 and rows > n]
         whole = partial(self._whole, group, known)
         ways = [whole, *(partial(self._in_parts, group, known, n) for n in parts)]

@@ -218,14 +218,15 @@ def most_extents(domain: Domain, known: Ranges) -> tuple[int, ...]:
     return tuple(int(limit) for limit in limits)
 
 
-def check_inside(region: Region) -> None:
-    """Refuse a region that surely reaches outside its buffer: a loop reports the element."""
+def check_inside(region: Region, zero_behind: bool = False) -> None:
+    """Refuse a region that surely reaches outside its buffer: a loop reports the element. What lies
+    behind the end may count as 0 (`zero_behind`)."""
     for s, size in zip(region.dims, region.buffer.shape, strict=True):
         if is_constant(s.offset, 0) and s.stride == 1 and s.extent == size:
             continue  # nearly always
         low = constant_value(simplify(s.offset))
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
-        if (low is not None and low < 0) or (room is not None and room <= 0):
+        if (low is not None and low < 0) or (room is not None and room <= 0 and not zero_behind):
             raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
 
 

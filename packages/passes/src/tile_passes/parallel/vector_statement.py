@@ -228,8 +228,7 @@ class VectorStatement(VectorSteps):
         if self.by_gather and not reachable(self, e.buffer, e.indices, domain):
             return picked(self, e, domain, into)
         found = access(e.buffer, e.indices, domain).region
-        if not (self.zero_outside and found.memory is Memory.GM):
-            check_inside(found)
+        check_inside(found, self.zero_outside and found.memory is Memory.GM)
         if found.memory is Memory.UB:
             return found
         if found.memory in CUBE_MEMORIES:
