@@ -219,8 +219,8 @@ def most_extents(domain: Domain, known: Ranges) -> tuple[int, ...]:
 
 
 def check_inside(region: Region, zero_behind: bool = False) -> None:
-    """Refuse a region that surely reaches outside its buffer: a loop reports the element. What lies
-    behind the end may count as 0 (`zero_behind`)."""
+    """Refuse a region that surely reaches outside its buffer: a loop reports the element. With
+    `zero_behind`, elements behind its end are 0."""
     for s, size in zip(region.dims, region.buffer.shape, strict=True):
         if is_constant(s.offset, 0) and s.stride == 1 and s.extent == size:
             continue  # nearly always
