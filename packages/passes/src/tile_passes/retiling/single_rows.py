@@ -48,7 +48,8 @@ ROW = Slice(ZERO, Const(1))
 
 def with_single_rows(func: Func, place: Var) -> Func:
     """The function whose tiles have a first dimension of one row for what a block at a place of the
-    grid does. Element code on them is in a loop over that row. Raises Against."""
+    grid does. Element code on them is in a loop over that row. Tiles of several rows stay: another
+    dimension would make them boxes, which take more instructions. Raises Against."""
     tiles = _tiles_of(func, place)
     if not tiles:
         raise Against("no tile differs between the blocks")
@@ -60,7 +61,9 @@ def with_single_rows(func: Func, place: Var) -> Func:
             raise Against(f"`{tile.name}` holds a value of the block outside of ub")
         if tile in fixed or not _is_free(allocs[tile]):
             raise Against(f"`{tile.name}` lies where the author put it")
-        if tile.rank == 1 or not is_constant(tile.shape[0], 1):
+        if tile.rank > 1 and not is_constant(tile.shape[0], 1):
+            raise Against(f"`{tile.name}` holds several rows of each block")
+        if tile.rank == 1:
             new[tile] = replace(tile, shape=(Const(1), *tile.shape))
     rows = _Rows(place, tiles, new, FreeNames.of(func))
     body = rows.body(func.launch.body, {})
