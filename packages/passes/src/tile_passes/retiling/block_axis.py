@@ -81,8 +81,7 @@ class _Seen:
 def block_axis(func: Func, place: Var, target: Target) -> BlockAxis:
     """Everything that goes along with a place in the grid. Raises Against."""
     axis = BlockAxis(place)
-    fixed = {a.buffer for a in func.launch.allocs if a.alias_of or a.address is not None}
-    fixed |= {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    fixed = fixed_buffers(func)
     axis.size = _size_of(func, place)
     reader = _AxisReader(axis, target)
     known = -1
@@ -92,6 +91,13 @@ def block_axis(func: Func, place: Var, target: Target) -> BlockAxis:
         if buffer in fixed or buffer.static_shape() is None:
             raise Against(f"`{buffer.name}` lies where the author put it")
     return axis
+
+
+def fixed_buffers(func: Func) -> frozenset[Buffer]:
+    """The buffers that have another name, or an address of the author's."""
+    allocs = func.launch.allocs
+    named = {a.alias_of for a in allocs if a.alias_of is not None}
+    return frozenset(named | {a.buffer for a in allocs if a.alias_of or a.address is not None})
 
 
 def _size_of(func: Func, place: Var) -> int:

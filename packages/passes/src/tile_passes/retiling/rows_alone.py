@@ -48,7 +48,7 @@ from tile_ir import (
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import Names, resolved, with_name
-from tile_passes.retiling.block_axis import Against, Dim
+from tile_passes.retiling.block_axis import Against, Dim, fixed_buffers
 
 ITERATIONS = (LoopKind.PARALLEL, LoopKind.SERIAL, LoopKind.UNROLL)
 
@@ -99,8 +99,7 @@ def rows_alone(func: Func, run: Body, buffer: Buffer, dim: int) -> RowsAlone:
     size = constant_value(buffer.shape[dim])
     if not isinstance(size, int) or size < 2:
         raise Against("it has no two rows")
-    fixed = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
-    fixed |= {a.buffer for a in func.launch.allocs if a.alias_of or a.address is not None}
+    fixed = fixed_buffers(func)
     if buffer in fixed:
         raise Against("it has another name, or lies where the author put it")
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tile_ir import (
-    Alloc,
     Body,
     Buffer,
     Const,
@@ -40,7 +39,7 @@ from tile_ir import (
 from tile_ir.expr import rebuild
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
-from tile_passes.retiling.block_axis import Against
+from tile_passes.retiling.block_axis import Against, fixed_buffers
 
 ZERO = Const(0)
 ROW = Slice(ZERO, Const(1))
@@ -53,13 +52,12 @@ def with_single_rows(func: Func, place: Var) -> Func:
     tiles = _tiles_of(func, place)
     if not tiles:
         raise Against("no tile differs between the blocks")
-    allocs = {a.buffer: a for a in func.launch.allocs}
-    fixed = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    fixed = fixed_buffers(func)
     new: dict[Buffer, Buffer] = {}
     for tile in tiles:
         if tile.memory is not Memory.UB:
             raise Against(f"`{tile.name}` holds a value of the block outside of ub")
-        if tile in fixed or not _is_free(allocs[tile]):
+        if tile in fixed or tile.static_shape() is None:
             raise Against(f"`{tile.name}` lies where the author put it")
         if tile.rank > 1 and not is_constant(tile.shape[0], 1):
             raise Against(f"`{tile.name}` holds several rows of each block")
@@ -69,11 +67,6 @@ def with_single_rows(func: Func, place: Var) -> Func:
     body = rows.body(func.launch.body, {})
     launched = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
     return func.with_body(body, allocs=launched)
-
-
-def _is_free(alloc: Alloc) -> bool:
-    free = alloc.alias_of is None and alloc.address is None
-    return free and alloc.buffer.static_shape() is not None
 
 
 def _tiles_of(func: Func, place: Var) -> frozenset[Buffer]:
