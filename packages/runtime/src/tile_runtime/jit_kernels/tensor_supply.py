@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_ir import Func, KernelError, did_you_mean
 from tile_ir.quick_dataclasses import replace
+from tile_runtime.jit_kernels.index_values import IndexUse, IndexValues, index_values
 from tile_runtime.launcher.signature import Param, ScalarParam, TensorParam, evaluate, names_in
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class TensorSupplyType(Enum):
-    """How inputs are filled; `Auto` is small random numbers that suit the type,
-    of a scale of its own in each row."""
+    """How inputs are filled; `Auto` is small random numbers that suit the type, of a scale of its
+    own in each row. Integers that a kernel takes for places or lengths are such (index_values)."""
 
     Integer = 1
     Uniform = 2
@@ -58,7 +59,11 @@ def supply_tensors(
     import torch
 
     generator = torch.Generator().manual_seed(_SEED)
-    return [filled(p, supply, generator).to(kernel.device_type) for p in input_shapes(kernel)]
+    indices = index_values(kernel.prim_func, {})
+    return [
+        filled(p, supply, generator, indices.get(p.name)).to(kernel.device_type)
+        for p in input_shapes(kernel)
+    ]
 
 
 def supply_arguments(
@@ -95,6 +100,7 @@ def supply_arguments(
             sources=kernel.prim_func.sources,
         )
     generator = torch.Generator().manual_seed(_SEED)
+    indices = index_values(kernel.prim_func, sizes)
     found: list[Any] = []
     for param in inputs:
         if isinstance(param, ScalarParam):
@@ -104,7 +110,7 @@ def supply_arguments(
             tensor = torch.as_tensor(arrays[param.name])
         else:
             fixed = replace(param, dims=tuple(evaluate(d, sizes) for d in param.dims))
-            tensor = filled(fixed, TensorSupplyType.Auto, generator)
+            tensor = filled(fixed, TensorSupplyType.Auto, generator, indices.get(param.name))
         found.append(tensor.to(kernel.device_type))
     return found
 
@@ -166,8 +172,13 @@ def input_shapes(kernel: Declared) -> list[TensorParam]:
     return found
 
 
-def filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torch.Tensor:
-    """A tensor for a parameter whose sizes are numbers."""
+def filled(
+    param: TensorParam,
+    supply: TensorSupplyType,
+    generator: Any,
+    indices: IndexValues | None = None,
+) -> torch.Tensor:
+    """A tensor for a parameter whose sizes are numbers; `indices` where its elements are such."""
     import torch
 
     shape = [int(d) for d in param.dims if isinstance(d, int)]
@@ -179,6 +190,8 @@ def filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torc
         return torch.zeros(shape, dtype=dtype)
     if supply is TensorSupplyType.One:
         return torch.ones(shape, dtype=dtype)
+    if indices is not None:
+        return _of_indices(indices, shape, generator).to(dtype)
     if supply is TensorSupplyType.Integer or not dtype.is_floating_point:
         low = 0 if dtype in (torch.bool, torch.uint8) else -_LARGEST_INTEGER
         high = 2 if dtype is torch.bool else _LARGEST_INTEGER + 1
@@ -190,6 +203,18 @@ def filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torc
         # Rows of other sizes: a kernel that takes other rows together gives other results.
         values *= 2.0 ** torch.randint(-1, 2, (*shape[:-1], 1), generator=generator)
     return values.to(dtype)
+
+
+def _of_indices(indices: IndexValues, shape: list[int], generator: Any) -> torch.Tensor:
+    """Any places; lengths from half of the largest on; parts of all sizes that cover everything."""
+    import torch
+
+    least = (indices.most + 1) // 2 if indices.use is IndexUse.LENGTHS else 0
+    values = torch.randint(least, indices.most + 1, shape, generator=generator)
+    if indices.use is IndexUse.BEGINS:
+        values[..., 0], values[..., -1] = 0, indices.most
+        values = values.sort(-1).values
+    return values
 
 
 def get_tensor_supply(

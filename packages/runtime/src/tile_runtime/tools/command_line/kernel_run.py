@@ -26,7 +26,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     add_kernel_arguments(parser)
     parser.add_argument(
         "--in", action="append", default=[], metavar="NAME=VALUE", dest="in_",
-        help="array the kernel of a script reads (default: small random numbers)",
+        help="array the kernel of a script reads (default: random; indices stay in range)",
     )  # fmt: skip
     parser.add_argument(
         "--scalar", action="append", default=[], metavar="NAME=VALUE", dest="scalar_",
@@ -81,7 +81,7 @@ def _made_up(kernel: JITKernel, given: Collection[str]) -> list[Diagnostic]:
     if not names:
         return []
     listed = ", ".join(f"`{name}`" for name in names)
-    note = f"small random numbers, also negative ones, stand in {listed}: --in gives nothing there"
+    note = f"random numbers stand in {listed}: --in gives nothing there"
     hint = f"give what is an index: --in {names[0]}=i32[64]:arange, or --in {names[0]}=file.npy"
     return [Diagnostic("", note, None, hint, "note")]
 

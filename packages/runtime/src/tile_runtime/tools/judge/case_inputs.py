@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelError
+from tile_runtime.jit_kernels.index_values import IndexValues, index_values
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 # Larger inputs are for a run by hand.
 _MOST_ELEMENTS = 1 << 28
 _SCALAR = 2
-# What may be an index is drawn up to this.
-_INDEX_TYPES = ("int32", "int64", "uint32", "uint64")
-_LARGEST_INDEX = 3
 
 
 def symbols_of(kernel: JITKernel) -> list[str]:
@@ -30,9 +28,12 @@ def symbols_of(kernel: JITKernel) -> list[str]:
 
 
 def input_recipe(kernel: JITKernel, sizes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The inputs of a call, in order: tensors by type and shape, scalars by value. `write` marks
-    those that the kernel writes. KernelError where a size has no meaning."""
+    """The inputs of a call, in order: tensors by type and shape, scalars by value. `written` marks
+    those that the kernel writes, `indices` those from which it takes places or lengths.
+    KernelError where a size has no meaning."""
     written = set(kernel.binder.written)
+    numbers = {n: v for n, v in sizes.items() if isinstance(v, (int, float))}
+    indices = index_values(kernel.prim_func, numbers)
     recipe: list[dict[str, Any]] = []
     for place, param in enumerate(_inputs(kernel).values()):
         if isinstance(param, ScalarParam):
@@ -47,19 +48,9 @@ def input_recipe(kernel: JITKernel, sizes: Mapping[str, Any]) -> list[dict[str, 
             raise _no_size(kernel, f"`{param.name}` would have the shape {shape}")
         recipe.append({"name": param.name, "dtype": param.dtype.name, "shape": shape,
                        "written": place in written})  # fmt: skip
+        if param.name in indices:
+            recipe[-1]["indices"] = indices[param.name].to_json()
     return recipe
-
-
-def as_indices(recipe: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
-    """The recipe with integers that are indices into every dimension; None if there are none that
-    may be indices."""
-    sizes = [n for one in recipe for n in one.get("shape", ())]
-    most = min([_LARGEST_INDEX, *(n - 1 for n in sizes if n)])
-    found = [
-        {**one, "most": most} if one["dtype"] in _INDEX_TYPES and "shape" in one else dict(one)
-        for one in recipe
-    ]
-    return found if any("most" in one for one in found) else None
 
 
 def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
@@ -68,7 +59,6 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
 
     from tile_ir import DTYPES
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, filled
-    from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
     generator = torch.Generator().manual_seed(seed)
     found: list[Any] = []
@@ -76,12 +66,9 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
         if "value" in one:
             found.append(one["value"])
             continue
-        if "most" in one:
-            drawn = torch.randint(0, one["most"] + 1, one["shape"], generator=generator)
-            found.append(drawn.to(TORCH_DTYPES[one["dtype"]]))
-            continue
         param = TensorParam(one["name"], DTYPES[one["dtype"]], tuple(one["shape"]))
-        found.append(filled(param, TensorSupplyType.Auto, generator))
+        indices = IndexValues.from_json(one["indices"]) if "indices" in one else None
+        found.append(filled(param, TensorSupplyType.Auto, generator, indices))
     return found
 
 

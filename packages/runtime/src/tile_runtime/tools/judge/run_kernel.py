@@ -16,7 +16,6 @@ from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
 from tile_runtime.tools.judge.case_inputs import (
-    as_indices,
     input_recipe,
     make_inputs,
     supplied_recipe,
@@ -37,7 +36,6 @@ Send = Callable[..., None]
 # Findings that mean that a kernel never ends.
 _HANGS = frozenset({"deadlock", "flag-wait-without-set"})
 _SLOW = frozenset({"time-out"})
-_OUTSIDE = "out-of-bounds"
 
 
 def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
@@ -81,7 +79,6 @@ def _run_cases(kernel: JITKernel, request: dict[str, Any], send: Send) -> None:
     # The first case runs again with other inputs: a result that stays the same is told.
     first = request["first"]
     wanted = [cases[0], *(cases if first else cases[1:])]
-    indices = False
     for number, case in enumerate(wanted):
         sizes = {**request["sizes"], **case.named}
         about = {
@@ -95,18 +92,8 @@ def _run_cases(kernel: JITKernel, request: dict[str, Any], send: Send) -> None:
         except TileError as error:
             _refuse_case({**about, "recipe": []}, error, send)
             continue
-        small = as_indices(recipe)
-        if small is None or not indices:
-            found = _run_made(kernel, {**about, "recipe": recipe}, timed, send)
-            # Integers may be indices, which are never negative.
-            indices = small is not None and _OUTSIDE in found
-        if small is not None and indices:
-            _run_made(kernel, {**about, "recipe": small}, timed, send)
-
-
-def _run_made(kernel: JITKernel, about: dict[str, Any], timed: bool, send: Send) -> set[str]:
-    inputs = make_inputs(about["recipe"], about["seed"])
-    return _run_case(kernel, about, inputs, timed, send)
+        inputs = make_inputs(recipe, about["seed"])
+        _run_case(kernel, {**about, "recipe": recipe}, inputs, timed, send)
 
 
 def _run_supplied(kernel: JITKernel, request: dict[str, Any], data: bytes, send: Send) -> None:
@@ -136,9 +123,8 @@ def _refuse_case(about: dict[str, Any], error: TileError, send: Send) -> None:
 
 def _run_case(
     kernel: JITKernel, about: dict[str, Any], inputs: list[Any], timed: bool, send: Send
-) -> set[str]:
-    """Run one case, and send its inputs, its results or its findings; the kinds of these. A later
-    message about a case replaces an earlier one."""
+) -> None:
+    """Run one case, and send its inputs, its results or its findings."""
     send(about)
     recipe = about["recipe"]
     runs: list[TimedRun] = []
@@ -154,21 +140,20 @@ def _run_case(
         told = (f"{one['kind']}: {one['message']}" for one in findings if one["kind"] in decisive)
         message = next(told, f"{error.slug}: {error.message}")[:1000]
         send({**ran, "outcome": outcome, "findings": findings, "message": message})
-        return slugs
+        return
     except IRError as error:
         _refuse(error, send)
-        return set()
+        return
     except TileError as error:  # a call that does not fit: the kernel refuses the size
         message = f"{error.slug}: {error.message}"[:1000]
         send({**ran, "outcome": "refused", "message": message})
-        return set()
+        return
     returned = [] if results is None else results if isinstance(results, list) else [results]
     written = [t for t, one in zip(inputs, recipe, strict=True) if one.get("written")]
     described, data = packed([*returned, *written])
     send({**ran, "outcome": "ran", "outputs": described, "returned": len(returned)}, data)
     if timed and runs:
         send({"event": "time", **_times(runs)})
-    return set()
 
 
 def _times(runs: list[TimedRun]) -> dict[str, Any]:

@@ -14,12 +14,7 @@ from tile_ir.switches import override
 from tile_runtime.jit_kernels.quick_compiler import quick_compiler
 from tile_runtime.tools.command_line.advised_run import advice_on, with_advice
 from tile_runtime.tools.command_line.kernel_program import program_kernel
-from tile_runtime.tools.judge.case_inputs import (
-    as_indices,
-    input_recipe,
-    make_inputs,
-    symbols_of,
-)
+from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs, symbols_of
 from tile_runtime.tools.judge.run_kernel import advice_data
 from tile_runtime.tools.judge.sizes import symbol_cases
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
@@ -48,7 +43,7 @@ def _advice(program: Program, most: int) -> dict[str, Any]:
     kernel = program_kernel(program)
     (case,) = symbol_cases(symbols_of(kernel), [], False, 0, 0)
     recipe = input_recipe(kernel, case.named)
-    arguments = make_inputs(as_indices(recipe) or recipe, 0)
+    arguments = make_inputs(recipe, 0)
     inputs = copied(arguments)
     runs: list[TimedRun] = []
     with watch_timed_runs(runs.append):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # A notebook keeps every page it shows: as many instructions are drawn as make a few 100 KB.
 _SHOWN_EVENTS = 20_000
-_MADE_UP = "Inputs are small random numbers of the report's own making; `report(...)` takes yours."
+_MADE_UP = "Inputs are random numbers of the report's own making; `report(...)` takes yours."
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def perf_report(
     `line_names` gives too. Each value of `x_vals` goes to all of `x_names`, a tuple to one each;
     `args` are further arguments. A factory takes those that it declares; a size that it does not
     declare is a symbolic one of its kernel. `inputs` returns the tensors of a call by the arguments
-    of the factory; without it they are small random numbers.
+    of the factory; without it they are small random numbers, and integers that are places or
+    lengths stay within their tensors.
 
     A kernel that does not compile or run at a size has the reason in its row. CallError for what
     can not be varied, and the first reason where no kernel runs at any size.
