@@ -308,3 +308,41 @@ def test_an_iteration_reads_what_a_later_one_writes() -> None:
     a = torch.randn(6, 32)
     found = told(lambda: rows_from_the_next(a), "partly-written")
     close(found[1:5], a[1:5] + 1)
+
+
+@jit
+def spread_halves(A, steps: int, whole: bool):
+    """Stores the halves of each row between each other; without `whole`, the second not at all."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(M, threads=64) as b:
+        old = T.alloc_shared((N,), "float32")
+        new = T.alloc_shared((N,), "float32")
+        T.copy(A[b, :], old)
+        for s in range(steps):
+            width = 1 << s
+            for k in T.Parallel(N // 2):
+                new[2 * k - k % width] = old[k]
+                if whole:
+                    new[2 * k - k % width + width] = old[k + N // 2]
+            T.copy(new, old)
+        T.copy(old, B[b, :])
+    return B
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_places_that_are_computed_fill_a_tile(steps: int) -> None:
+    a = torch.randn(2, 16)
+    expected = a
+    for s in range(steps):
+        halves = expected.reshape(2, 2, 8 >> s, 1 << s)
+        expected = halves.transpose(1, 2).reshape(2, 16)
+    close(told(lambda: spread_halves(a, steps, True)), expected)
+
+
+def test_places_that_are_computed_leave_some_out() -> None:
+    a = torch.randn(2, 16)
+    expected = torch.zeros(2, 16)
+    expected[:, ::2] = a[:, :8]
+    close(told(lambda: spread_halves(a, 1, False), "partly-written"), expected)

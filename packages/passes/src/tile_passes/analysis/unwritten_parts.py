@@ -38,6 +38,7 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.assumed_conditions import conditions_around, with_assumed
 from tile_passes.analysis.gen_kill import GenKill, storages_of
 from tile_passes.analysis.path_context import PathContext
+from tile_passes.analysis.stored_elements import stores_all
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.residency.value_uses import ValueUses
 
@@ -92,7 +93,7 @@ def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:
     """The same of one tile, which has other `names` that are only read."""
     if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
         return False
-    found = list(_writes(body, tile, False))
+    found = [*_Writes(body, tile).of(body, False)]
     if not any(w.in_branch or w.moves for w in found if not w.covers):
         return False
     if names:
@@ -110,35 +111,43 @@ class _Write:
     covers: bool
 
 
-def _writes(
-    body: Body, tile: Buffer, in_branch: bool, loops: tuple[For, ...] = ()
-) -> Iterator[_Write]:
-    for stmt in body:
-        if tile not in written_buffers((stmt,)):
-            continue
-        match stmt:
-            case For() if not is_parallel(stmt):
-                surely = surely_runs(stmt, {})
-                yield from _writes(stmt.body, tile, in_branch, (*loops, stmt) if surely else ())
-            case If():
-                for side in bodies(stmt):
-                    yield from _writes(side, tile, True)
-            case Section():
-                yield from _writes(stmt.body, tile, in_branch, loops)
-            case _ if bodies(stmt) and not is_parallel(stmt):
-                for inner in bodies(stmt):
-                    yield from _writes(inner, tile, in_branch)
-            case _:
-                yield _write(stmt, tile, in_branch, loops)
+@dataclass(frozen=True, slots=True)
+class _Writes:
+    """What writes a tile in the body of a kernel."""
 
+    body: Body
+    tile: Buffer
 
-def _write(stmt: Stmt, tile: Buffer, in_branch: bool, loops: tuple[For, ...]) -> _Write:
-    regions = [*_stored(stmt, tile)]
-    if isinstance(stmt, Op):
-        regions = [r for r, a in accesses(stmt) if a.writes and r.buffer is tile]
-    moves = any(constant_value(s.offset) is None for r in regions for s in r.dims)
-    covers = any(_fills(r, loops) for r in regions)
-    return _Write(in_branch, moves, covers and not in_branch)
+    def of(self, body: Body, in_branch: bool, loops: tuple[For, ...] = ()) -> Iterator[_Write]:
+        """The writes of a part of the body, in these loops, which all run."""
+        for stmt in body:
+            if self.tile not in written_buffers((stmt,)):
+                continue
+            match stmt:
+                case For() if not is_parallel(stmt):
+                    surely = surely_runs(stmt, {})
+                    yield from self.of(stmt.body, in_branch, (*loops, stmt) if surely else ())
+                case If():
+                    for side in bodies(stmt):
+                        yield from self.of(side, True)
+                case Section():
+                    yield from self.of(stmt.body, in_branch, loops)
+                case _ if bodies(stmt) and not is_parallel(stmt):
+                    for inner in bodies(stmt):
+                        yield from self.of(inner, in_branch)
+                case _:
+                    yield self._write(stmt, in_branch, loops)
+
+    def _write(self, stmt: Stmt, in_branch: bool, loops: tuple[For, ...]) -> _Write:
+        regions = [*_stored(stmt, self.tile)]
+        if isinstance(stmt, Op):
+            regions = [r for r, a in accesses(stmt) if a.writes and r.buffer is self.tile]
+        moves = any(constant_value(s.offset) is None for r in regions for s in r.dims)
+        covers = not in_branch and (
+            any(_fills(r, loops) for r in regions)
+            or (isinstance(stmt, For) and moves and stores_all(stmt, self.tile, self.body))
+        )
+        return _Write(in_branch, moves, covers)
 
 
 def _stored(stmt: Stmt, tile: Buffer) -> Iterator[Region]:
