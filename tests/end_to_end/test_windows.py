@@ -111,3 +111,20 @@ def test_an_element_is_not_stored_behind_its_row() -> None:
     with pytest.raises(SimulationError) as caught:
         compile(kernel, pass_configs=ORDERED)(y, 20)
     assert caught.value.slug == "out-of-bounds" and not y[1].any()
+
+
+@pytest.mark.parametrize("beside, told", [(1, "guard the index"), (-1, "is negative here")])
+def test_an_element_beside_its_tile_is_told_with_what_to_write(beside: int, told: str) -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_shared((8, 32), "float32")
+            y = T.alloc_shared((8, 32), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(8, 32):
+                y[i, j] = x[i, j + beside] - x[i, j]
+            T.copy(y, Y)
+
+    with override(check="device"), pytest.raises(SimulationError) as caught:
+        compile(kernel, pass_configs=ORDERED)(torch.ones(8, 32), torch.zeros(8, 32))
+    assert caught.value.slug == "out-of-bounds" and told in (caught.value.hint or "")

@@ -169,6 +169,12 @@ _OUTSIDE_A_TENSOR = (
     "elements of a tile outside of its tensor are 0: divide by T.if_then_else(b == 0, 1, b), or "
     "write T.annotate_safe_value({B: 1}) for the tensor B"
 )
+# What begins or ends outside of a tile; an index of GetValue and SetValue is unsigned.
+_PAST_A_TILE = re.compile(r"covers bytes \[(-?\d+), .* of the UB buffer")
+_OUTSIDE_A_TILE = (
+    "elements outside of a tile are not 0 as those of a tensor are: guard the index, "
+    "T.if_then_else(i + 1 < n, x[i + 1], 0), or allocate a tile with room for them"
+)
 _BLOCKS = re.compile(r"^give each block its own bytes")
 # What is to be done on the core that has asked the engine, and then tells the other one.
 _ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", re.DOTALL)
@@ -189,6 +195,9 @@ def _hint(fault: Fault, func: Func) -> str:
     hint = _in_the_language(fault.hint, func)
     if fault.kind == "out-of-bounds" and _BEFORE.search(fault.text):
         return hint or BEFORE_A_TENSOR
+    if fault.kind == "out-of-bounds" and (past := _PAST_A_TILE.search(fault.text)):
+        negative = "the index is negative here; " if int(past[1]) >= 1 << 31 else ""
+        return hint or negative + _OUTSIDE_A_TILE
     if fault.kind == "division-by-zero" and "the divisor is 0" in fault.text:
         return hint or _OUTSIDE_A_TENSOR
     if fault.kind != "race":
