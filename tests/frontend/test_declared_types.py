@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+import tile_frontend as T
 from tile_frontend._tracing.declared_types import in_declared_type
+from tile_frontend._tracing.scalars import Scalar
 from tile_ir import DTYPES, INT8, INT16, INT32, UINT8, DType, Expr, Var, binary, cast, select
 from tile_ir.interpreter.scalars import evaluate
 
@@ -67,3 +69,28 @@ def test_what_has_no_narrow_type_stays() -> None:
     ):
         assert in_declared_type(expr, 8) is expr
     assert in_declared_type(binary("<<", byte, 4), 16).dtype is INT32
+
+
+# With the bits that a right shift finds: those of the type, or of int32 where a number is none of it.
+SHIFTED: dict[str, tuple[Callable[[Scalar], Scalar], Callable[[int, Callable[[int], int]], int]]] = {
+    "up and down": (lambda x: (x << 4) >> 4, lambda x, w: w(x << 4) >> 4),
+    "by names": (lambda x: T.shift_right(T.shift_left(x, 5), 6), lambda x, w: w(x << 5) >> 6),
+    "a field": (lambda x: ((x & 15) << 4) >> 2, lambda x, w: w((x & 15) << 4) >> 2),
+    "wide number": (lambda x: ((x & 65535) << 4) >> 4, lambda x, w: x & 65535),
+    "beyond the type": (lambda x: (x << 16) >> 12, lambda x, w: wrapped(x << 16, INT32) >> 12),
+    "shifted once": (lambda x: (x << 4) + 1, lambda x, w: (x << 4) + 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("name", SHIFTED)
+def test_a_right_shift_finds_the_bits_of_the_type(name: str, dtype: DType) -> None:
+    make, meant = SHIFTED[name]
+    if name == "wide number" and dtype is DTYPES["uint16"]:
+        pytest.skip("uint16 holds it")
+    x = Var("x", dtype)
+    found = make(Scalar(x)).expr
+    low, high = dtype.limits()
+    for value in range(low, high + 1, 1 if dtype.bits == 8 else 251):
+        expected = meant(value, lambda v: wrapped(v, dtype))
+        assert evaluate(found, {x: value}, lambda load: 0) == expected, (name, value)

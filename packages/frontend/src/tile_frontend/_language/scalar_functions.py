@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend._language.element_mathematics import away_from_zero
+from tile_frontend._tracing.declared_types import operated
 from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
@@ -246,7 +247,7 @@ def _real(name: str, doc: str, native: Function, build: Function | None = None) 
 
 def _bits(name: str, doc: str, op: str, native: Function) -> Function:
     def apply(a: Any, b: Any) -> Any:
-        return _computed(name, "operand-type", native, lambda x, y: ir.binary(op, x, y), a, b)
+        return _computed(name, "operand-type", native, lambda x, y: operated(op, x, y), a, b)
 
     return _named(apply, name, doc)
 

@@ -5,7 +5,20 @@ The compiler computes them in int32. Functions on the bits of a value need the d
 
 from __future__ import annotations
 
-from tile_ir import INT32, Binary, Cast, Const, DType, Expr, Select, Unary, binary, cast, is_narrow
+from tile_ir import (
+    INT32,
+    Binary,
+    Cast,
+    Const,
+    DType,
+    Expr,
+    Select,
+    Unary,
+    binary,
+    cast,
+    is_narrow,
+    walk_expr,
+)
 
 # What gives the same low bits whatever stands above those of its operands.
 _LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})
@@ -21,6 +34,24 @@ def in_declared_type(expr: Expr, bits: int) -> Expr:
     if not is_narrow(dtype) or not dtype.is_integer or dtype.bits != bits:
         return expr
     return cast(_wrapped(expr, dtype), dtype)
+
+
+def operated(op: str, left: Expr, right: Expr) -> Expr:
+    """`left op right`. A narrow integer that a number shifts to the left has the bits of its type
+    where it is shifted to the right: `(x << 4) >> 4` extends the sign of four bits."""
+    return binary(op, _shifted_up(left) if op == ">>" else left, right)
+
+
+def _shifted_up(expr: Expr) -> Expr:
+    found = _types(expr)
+    match expr:
+        case Binary(op="<<", right=Const(value=int(count))) if len(found) == 1:
+            (dtype,) = found
+            low, high = dtype.limits()
+            numbers = [part.value for part in walk_expr(expr) if isinstance(part, Const)]
+            if count < dtype.bits and all(low <= number <= high for number in numbers):
+                return in_declared_type(expr, dtype.bits)
+    return expr
 
 
 def _types(expr: Expr) -> set[DType]:

@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from tile_frontend._tracing.declared_types import operated
 from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_ir import (
@@ -165,7 +166,7 @@ def is_scalar(value: object) -> bool:
 
 def binary_scalar(op: str, left: Any, right: Any) -> Scalar:
     """`left op right`, where at least one is a runtime value."""
-    return staged(lambda a, b: binary(op, a, b), left, right)
+    return staged(lambda a, b: operated(op, a, b), left, right)
 
 
 def power_scalar(x: Any, y: Any) -> Scalar:
