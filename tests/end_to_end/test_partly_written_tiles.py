@@ -346,3 +346,30 @@ def test_places_that_are_computed_leave_some_out() -> None:
     expected = torch.zeros(2, 16)
     expected[:, ::2] = a[:, :8]
     close(told(lambda: spread_halves(a, 1, False), "partly-written"), expected)
+
+
+@jit
+def placed(A, Places, every: int):
+    """Rows of A in their places; those of `every` second row alone leave places to chance."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    Places: T.Tensor((M,), "int32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(1, threads=64):
+        a = T.alloc_shared((M, N), "float32")
+        b = T.alloc_shared((M, N), "float32")
+        T.copy(A, a)
+        for i in T.serial(M // every):
+            place = Places[i * every]
+            for j in T.Parallel(N):
+                b[place, j] = a[i * every, j]
+        T.copy(b, B)
+    return B
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_places_that_are_loaded_are_the_authors_word(every: int) -> None:
+    a, places = torch.randn(8, 32), torch.randperm(8).int()
+    expected = torch.zeros(8, 32)
+    expected[places[::every].long()] = a[::every]
+    close(told(lambda: placed(a, places, every)), expected)

@@ -29,7 +29,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.quick_dataclasses import replace
-from tile_passes.analysis.unwritten_parts import unwritten_parts
+from tile_passes.analysis.unwritten_parts import is_scattered, unwritten_parts
 from tile_passes.passdef import ir_pass
 
 
@@ -66,7 +66,8 @@ def _filled(func: Func) -> Func:
         generated(Op(OPS["fill"], (Region.whole(t), cast(ZERO, t.dtype)), (), t.loc)) for t in tiles
     )
     new = func.with_body((*fills, *func.launch.body))
-    return replace(new, remarks=(*new.remarks, *map(_partly_written, tiles)))
+    told = (_partly_written(t) for t in tiles if not is_scattered(func.launch.body, t))
+    return replace(new, remarks=(*new.remarks, *told))
 
 
 def _partly_written(tile: Buffer) -> Diagnostic:

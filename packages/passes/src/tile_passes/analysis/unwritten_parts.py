@@ -16,6 +16,7 @@ from tile_ir import (
     For,
     Func,
     If,
+    Let,
     Load,
     Memory,
     Op,
@@ -31,6 +32,7 @@ from tile_ir import (
     is_constant,
     loads,
     walk,
+    walk_expr,
     written_buffers,
 )
 from tile_ir.analysis import surely_runs
@@ -67,6 +69,23 @@ def unwritten_parts(func: Func) -> list[Buffer]:
     }
     asked = [a for a in allocs if a.buffer in found or a.alias_of in found]
     return _exposed(asked, func.launch.body) if found else []
+
+
+def is_scattered(body: Body, tile: Buffer) -> bool:
+    """Whether numbers in tensors or tiles say where elements of the tile are stored: that they name
+    all of them is the author's word."""
+    lets = {s.var: s.value for s in walk(body) if isinstance(s, Let)}
+
+    def loaded(e: Expr) -> bool:
+        return any(
+            loaded(lets[part])
+            if isinstance(part, Var) and part in lets
+            else isinstance(part, Load) and part.buffer.memory is not Memory.VAR
+            for part in walk_expr(e)
+        )
+
+    stores = (s for s in walk(body) if isinstance(s, Store) and s.buffer is tile)
+    return any(loaded(index) for s in stores for index in s.indices)
 
 
 def _exposed(allocs: Sequence[Alloc], body: Body) -> list[Buffer]:
