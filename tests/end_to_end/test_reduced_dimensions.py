@@ -3,6 +3,7 @@ of absolute values and of bits, and whether elements are set. Each runs at `stri
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -153,6 +154,7 @@ def test_all_matrices_where_out_has_room(
     assert torch.equal(compile(k, out_idx=-1)(x), x.amax(dim).reshape(out))
 
 
+@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", ["cumsum", "cummax"])
 @pytest.mark.parametrize(
     ("shape", "dim", "dtype", "to"),
@@ -167,8 +169,10 @@ def test_all_matrices_where_out_has_room(
         ((8, 16), 1, "bfloat16", "bfloat16"),
     ],
 )
-def test_running_values(name: str, shape: tuple[int, ...], dim: int, dtype: str, to: str) -> None:
-    """Into another tile, and from the end on in place."""
+def test_running_values(
+    name: str, shape: tuple[int, ...], dim: int, dtype: str, to: str, reverse: bool
+) -> None:
+    """Into another tile, and the other way in place."""
 
     @T.prim_func
     def k(A: T.Tensor(shape, dtype), B: T.Tensor(shape, to), C: T.Tensor(shape, dtype)):
@@ -178,18 +182,23 @@ def test_running_values(name: str, shape: tuple[int, ...], dim: int, dtype: str,
             b = T.alloc_fragment(shape, to)
             T.copy(A, a)
             T.copy(A, f)
-            getattr(T, name)(f, b, dim)
-            getattr(T, name)(src=a, dim=dim, reverse=True)
+            getattr(T, name)(f, b, dim, reverse)
+            getattr(T, name)(src=a, dim=dim, reverse=not reverse)
             T.copy(b, B)
             T.copy(a, C)
 
-    def running(t: torch.Tensor) -> torch.Tensor:
-        return t.cumsum(dim).to(t.dtype) if name == "cumsum" else t.cummax(dim)[0]
+    def running(t: torch.Tensor, reverse: bool) -> torch.Tensor:
+        t = t.flip(dim) if reverse else t
+        values = t.cumsum(dim).to(t.dtype) if name == "cumsum" else t.cummax(dim)[0]
+        return values.flip(dim) if reverse else values
 
     x = values(shape, dtype)
-    b, c = compile(k, out_idx=[1, 2])(x)
-    assert torch.equal(b, running(x.to(b.dtype)))
-    assert torch.equal(c, running(x.flip(dim)).flip(dim))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        b, c = compile(k, out_idx=[1, 2])(x)
+    assert not [w for w in caught if "[partly-written]" in str(w.message)]
+    assert torch.equal(b, running(x.to(b.dtype), reverse))
+    assert torch.equal(c, running(x, not reverse))
 
 
 def test_the_default_of_a_running_sum_is_the_first_dimension() -> None:

@@ -417,7 +417,7 @@ def test_remarks_of_the_compiler_stand_at_their_lines(cached: bool, tmp_path: Pa
     with override(cache=cached, cache_dir=str(tmp_path)):
         runs = [scalar_run() for _ in range(1 + cached)]
     document = parse(report_page(runs[-1]))
-    remark = "this statement of T.Parallel stays a scalar loop"
+    remark = "this statement stays a scalar loop"
     assert remark in document.one("section", id="source").words()
     assert remark in document.one("section", id="stalls").all("tr")[1].words()
 

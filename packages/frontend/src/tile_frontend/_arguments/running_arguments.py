@@ -119,22 +119,25 @@ def _one_by_one(kind: str, src: Region, dst: Region, dim: int, reverse: bool) ->
     extents = list(src.extents)
     count, extents[dim] = extents[dim], Const(1)
 
-    def step(number: Expr, first: bool) -> Stmt:
+    def step(number: Expr) -> Stmt:
         place = simplify(count - 1 - number) if reverse else number
-        before = place + (1 if reverse else -1)
+        before = simplify(place + (1 if reverse else -1))
 
         def one(places: tuple[Expr, ...]) -> Stmt:
             here, there = list(places), list(places)
-            here[dim], there[dim] = place, simplify(before)
-            value = cast(element(src, here), to.dtype)
-            if not first:
-                value = KINDS[kind].combine(element(to, there), value)
+            here[dim], there[dim] = place, before
+            value = KINDS[kind].combine(element(to, there), element(to, here))
             return stored(to, here, value)
 
         return for_each(extents, one)
 
-    statements = [] if to == src else [step(Const(0), True)]
-    statements.append(one_after_another(1, count, lambda number: step(number, False)))
+    def taken_over(places: tuple[Expr, ...]) -> Stmt:
+        return stored(to, places, cast(element(src, places), to.dtype))
+
+    statements = []
+    if to != src:
+        statements.append(for_each(src.extents, taken_over))
+    statements.append(one_after_another(1, count, step))
     if wide:
         statements.append(taken(build_op(OPS["copy"], {"src": to, "dst": dst}, "copy")))
     return statements

@@ -61,7 +61,7 @@ def what_it_is(stmt: Stmt) -> str:
 
 def stays_scalar(loc: Loc, problem: Unsuitable) -> Diagnostic:
     """The remark on a statement that the scalar unit runs."""
-    message = f"this statement of T.Parallel stays a scalar loop: {problem.reason}"
+    message = f"this statement stays a scalar loop: {problem.reason}"
     hint = _ROOM if isinstance(problem, NoRoom) else problem.cure
     return Diagnostic("scalar-loop", message, loc, hint, "warning")
 
