@@ -153,3 +153,31 @@ def test_the_dialect_of_a_kernel_is_that_of_its_macros(shape: tuple[int, int]) -
         expected = x * 2.5 + 1
         quiet(lambda: scaling(*shape, pad)(x))  # noqa: B023 - called at once
         torch.testing.assert_close(x, expected)
+
+
+@jit(out_idx=[-1])
+def by_number(block: int, names: bool):
+    """Each element by its number among all, as one thread of many takes one."""
+    L, M, N = T.dynamic("L"), T.dynamic("M"), T.dynamic("N")
+
+    @T.prim_func
+    def main(A: T.Tensor((L, M, N), "float32"), C: T.Tensor((L, M, N), "float32")):
+        with T.Kernel(T.ceildiv(L * M * N, block), threads=block) as bx:
+            for i in T.Parallel(block):
+                k = bx * block + i
+                if names:
+                    row = k // N
+                    if row // M < L:
+                        C[row // M, row % M, k % N] = A[row // M, row % M, k % N] * 2
+                elif k < L * M * N:
+                    C[k // (M * N), k // N % M, k % N] = A[k // (M * N), k // N % M, k % N] * 2
+
+    return main
+
+
+@pytest.mark.parametrize("names", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 50), (1, 4, 64), (3, 1, 5), (0, 3, 8)])
+def test_elements_by_their_number_are_neighbours(shape: tuple[int, int, int], names: bool) -> None:
+    a = torch.randn(shape)
+    found = quiet(lambda: by_number(64, names)(a))
+    assert torch.equal(found, a * 2)

@@ -15,6 +15,7 @@ from tile_passes.deepen_products import deepen_products
 from tile_passes.defer_epilogues import defer_epilogues
 from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
+from tile_passes.flatten_places import flatten_places
 from tile_passes.group_blocks import group_blocks
 from tile_passes.guard_accesses import guard_accesses
 from tile_passes.hand_over_fractals import hand_over_fractals
@@ -54,6 +55,7 @@ from tile_passes.vectorize_parallel import vectorize_in_shared_room, vectorize_p
 
 PIPELINE: tuple[Pass, ...] = (
     simplify,
+    flatten_places,
     settle_choices,
     place_buffers,
     infer_memory,
