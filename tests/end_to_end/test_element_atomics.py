@@ -3,6 +3,8 @@ torch."""
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 import torch
 
@@ -121,3 +123,55 @@ def test_rows_that_are_added_under_a_condition() -> None:
     added_where_told(a, rows, *found, 12)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+@jit
+def masked(A, C, D, E, kind: str, block: int = 64):
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), T.float32)
+    C: T.Tensor((N,), T.float32)
+    D: T.Tensor((M, N), T.float32)
+    E: T.Tensor((N,), T.int32)
+    with T.Kernel(T.ceildiv(N, block), M, threads=128) as (bx, by):
+        for i in T.Parallel(block):
+            k = bx * block + i
+            if kind == "bound":
+                if k < N:
+                    T.atomic_add(C[k], A[by, k] * 2)
+            elif kind == "value":
+                if k < N and A[by, k] > 0:
+                    a = A[by, k]
+                    T.atomic_add(C[k], a * 2)
+                    T.atomic_max(E[k], T.cast(a * 10, "int32"))
+            elif kind == "before":
+                if k > 0 and k < N:
+                    T.atomic_add(C[k - 1], A[by, k])
+            elif k < N:
+                D[by, k] = A[by, k] + 1
+                T.atomic_min(E[k], by - i % 3)
+
+
+@pytest.mark.parametrize("kind", ["bound", "value", "before", "beside a store"])
+def test_elements_under_a_condition(kind: str) -> None:
+    """Where it does not hold, what changes nothing is added, or nothing at all."""
+    a, c, d = torch.randn(3, 150), torch.randn(150), torch.randn(3, 150)
+    e = torch.randint(-9, 9, (150,)).int()
+    found = c.clone(), d.clone(), e.clone()
+    match kind:
+        case "bound":
+            c += 2 * a.sum(0)
+        case "value":
+            c += 2 * a.relu().sum(0)
+            e = torch.maximum(e, torch.where(a > 0, (a * 10).int(), -(2**31)).amax(0))
+        case "before":
+            c[:-1] += a[:, 1:].sum(0)
+        case _:
+            d = a + 1
+            e = torch.minimum(e, -(torch.arange(150).int() % 64 % 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        masked(a, *found, kind)
+    scalar = [w for w in caught if "[scalar-loop]" in str(w.message)]
+    assert bool(scalar) == (kind == "before")
+    for got, wanted in zip(found, (c, d, e), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)

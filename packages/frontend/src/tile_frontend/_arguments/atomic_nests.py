@@ -5,7 +5,8 @@ They become tiles with their places behind the nest, where the indices allow it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from tile_ir import (
     Body,
     Buffer,
     Const,
+    DType,
     Expr,
     For,
     If,
@@ -33,8 +35,10 @@ from tile_ir import (
     expressions,
     linear_form,
     loads,
+    map_expressions,
     map_own_expressions,
     replace_buffers,
+    select,
     simplify,
     substitute,
     walk,
@@ -63,6 +67,22 @@ def behind_the_nest(
         return _as_it_is(trace, taken.tiles, body)
     trace.allocations[:] = [t for t in trace.allocations if t.buffer not in taken.tiles]
     return _from_where_they_are(trace, taken.tiles.values(), rest, tuple(taken.behind))
+
+
+def _lowest(dtype: DType) -> float:
+    return -math.inf if dtype.is_float else dtype.limits()[0]
+
+
+def _highest(dtype: DType) -> float:
+    return math.inf if dtype.is_float else dtype.limits()[1]
+
+
+# What an update with it leaves as it is.
+_NEUTRAL: Mapping[str, Callable[[DType], float]] = {
+    "atomic_add": lambda dtype: 0.0 if dtype.is_float else 0,
+    "atomic_max": _lowest,
+    "atomic_min": _highest,
+}
 
 
 @dataclass(eq=False)
@@ -101,10 +121,36 @@ class _Taken:
             if stmt.orelse or condition is not None:
                 return False
             holds = substitute(stmt.condition, self.names)
+            if self.loops[-1].var in walk_expr(holds):
+                return all(self.take_masked(s, stmt, holds) for s in stmt.then)
             return all(self.take(s, holds) for s in stmt.then)
         if condition is None:
             self.inside.append(stmt)
         return condition is None or isinstance(stmt, Let)
+
+    def take_masked(self, stmt: Stmt, branch: If, holds: Expr) -> bool:
+        """Take one statement of a branch that differs from element to element: what changes nothing
+        is added where its condition does not hold. False if that can not be."""
+        if isinstance(stmt, Let):
+            return self.take(stmt, None) and stmt.var in self.names
+        if isinstance(stmt, Store) and stmt.buffer in self.trace.added:
+            value = substitute(stmt.value, self.names)
+            (op,) = (s for s in branch.then if isinstance(s, Op) and stmt.buffer in buffers_of(s))
+            nothing = Const(_NEUTRAL[op.opdef.name](value.dtype), value.dtype)
+            masked = Store(stmt.buffer, stmt.indices, select(holds, value, nothing), stmt.loc)
+            return self.take(masked, None)
+        if isinstance(stmt, Store):
+            (stmt,) = map_expressions((stmt,), lambda e: substitute(e, self.names))
+            self.inside.append(replace(branch, then=(stmt,)))
+            return True
+        if not isinstance(stmt, Op) or not self.trace.adds(stmt):
+            return False
+        target = map_own_expressions(stmt, lambda e: substitute(e, self.names))
+        assert isinstance(target, Op), "only its expressions change"
+        starts = {loop.var: loop.start for loop in self.loops}
+        places = [substitute(s.offset, starts) for s in target.region("dst").dims]
+        inside = all(self.trace.surely(place >= 0) for place in places)
+        return inside and self.take(stmt, None)
 
     @cached_property
     def written(self) -> Collection[Buffer]:

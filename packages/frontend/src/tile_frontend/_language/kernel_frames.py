@@ -142,6 +142,7 @@ def _indices(
         last = position == len(sizes) - 1
         value = Const(0) if is_constant(size, 1) else number if last else number % size
         found.append(trace.let(_or_default(name, _INDICES[position]), value, loc))
+        trace.most_iterations(found[-1].expr, Const(0), size)
         before = before * size
     return tuple(found)
 

@@ -106,7 +106,7 @@ class Trace:
     active: tuple[bool, ...] = ()
     # Statements of single parts of the threads, by identity.
     of_parts: dict[int, Stmt] = field(default_factory=dict)
-    ranges: Ranges = field(default_factory=dict)  # of the variables of loops
+    ranges: Ranges = field(default_factory=dict)  # of the variables of loops and of block indices
     body: Body | None = None
     # Launches before this one, each with its remarks, and the names that were there before it.
     earlier: list[tuple[Launch, tuple[Diagnostic, ...]]] = field(default_factory=list)
@@ -266,7 +266,7 @@ class Trace:
         return decided(resolved(condition, self.known), self._ranges())
 
     def most_iterations(self, var: Expr, start: Expr, stop: Expr) -> float:
-        """How many iterations a loop has at most; notes the range of its variable."""
+        """How many iterations a loop has at most, or blocks; notes the range of its variable."""
         known = self._ranges()
         low, high = (interval(resolved(e, self.known), known) for e in (start, stop))
         if isinstance(var, Var):
