@@ -175,3 +175,31 @@ def test_elements_under_a_condition(kind: str) -> None:
     assert bool(scalar) == (kind == "before")
     for got, wanted in zip(found, (c, d, e), strict=True):
         torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+@jit
+def sent_back(A, W, Rows, Y):
+    """Weighted rows added to rows that are named; none, where the name is no row."""
+    M, N = T.const("M, N")
+    R = T.const("R")
+    A: T.Tensor((M, N), T.float32)
+    W: T.Tensor((M,), T.float32)
+    Rows: T.Tensor((M,), T.int32)
+    Y: T.Tensor((R, N), T.float32)
+    with T.Kernel(T.ceildiv(M, 8), T.ceildiv(N, 32), threads=128) as (bx, by):
+        a = T.alloc_shared((8, 32), T.float32)
+        T.copy(A[bx * 8, by * 32], a)
+        for i, j in T.Parallel(8, 32):
+            if bx * 8 + i < M and Rows[bx * 8 + i] >= 0 and by * 32 + j < N:
+                T.atomic_add(Y[Rows[bx * 8 + i], by * 32 + j], a[i, j] * W[bx * 8 + i])
+
+
+def test_named_rows_under_conditions_of_rows_and_columns() -> None:
+    a, w, y = torch.randn(21, 45), torch.rand(21), torch.randn(5, 45)
+    rows = torch.randint(-1, 5, (21,)).int()
+    expected = y.clone().index_add(0, rows.clamp(0).long(), a * w[:, None] * (rows >= 0)[:, None])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sent_back(a, w, rows, y)
+    assert not [w for w in caught if "[scalar-loop]" in str(w.message)]
+    torch.testing.assert_close(y, expected, rtol=1e-4, atol=1e-4)

@@ -373,3 +373,32 @@ def test_places_that_are_loaded_are_the_authors_word(every: int) -> None:
     expected = torch.zeros(8, 32)
     expected[places[::every].long()] = a[::every]
     close(told(lambda: placed(a, places, every)), expected)
+
+
+@jit
+def columns_in_a_branch(A, Used, width: int, columns: int):
+    """A tile is written in parts of its columns and read as a whole, in blocks that are used."""
+    M, N = T.const("M, N")
+    A: T.Tensor((M, N), "float32")
+    Used: T.Tensor((M // 8,), "int32")
+    B = T.empty((M, N), "float32")
+    with T.Kernel(M // 8, threads=128) as bx:
+        if Used[bx] != 0:
+            a = T.alloc_fragment((8, N), "float32")
+            for n in T.serial(columns // width):
+                for i, j in T.Parallel(8, width):
+                    a[i, n * width + j] = A[bx * 8 + i, n * width + j] * 2
+            T.copy(a, B[bx * 8, 0])
+        else:
+            for i, j in T.Parallel(8, N):
+                B[bx * 8 + i, j] = 0
+    return B
+
+
+@pytest.mark.parametrize("columns", [64, 32])
+def test_parts_fill_a_tile_where_it_is_used(columns: int) -> None:
+    a, used = torch.randn(24, 64), torch.tensor([1, 0, 1]).int()
+    expected = a * 2 * used.repeat_interleave(8)[:, None]
+    expected[:, columns:] = 0
+    slugs = [] if columns == 64 else ["partly-written"]
+    close(told(lambda: columns_in_a_branch(a, used, 16, columns), *slugs), expected)

@@ -13,6 +13,7 @@ from tile_ir import (
     Buffer,
     Const,
     Expr,
+    For,
     Func,
     Let,
     Load,
@@ -90,6 +91,9 @@ class _Flat:
         self.names = FreeNames.of(self.func)
         launch = self.func.launch
         strange = {b for a in launch.allocs for b in (a.buffer, a.alias_of)}
+        nests = [s for s in walk(launch.body) if is_parallel(s)]
+        inner = (s for s in walk(tuple(nests)) if isinstance(s, (For, Let)))
+        self.inner = frozenset(s.var for s in inner)
         shapes: dict[Buffer, set[tuple[Expr, ...] | None]] = {}
         for buffer, indices in _uses(launch.body, False):
             found = None if indices is None else self.flattened(buffer, indices)
@@ -166,6 +170,8 @@ class _Flat:
         """What two indices are digits of, in dimensions of these sizes."""
         low, high = self.digit(low), self.digit(high)
         if not isinstance(low, Binary) or low.op != "%" or not _equal(low.right, size):
+            return None
+        if self.inner.isdisjoint(walk_expr(low)):
             return None
         number = low.left
         quotient = Binary("//", number, low.right, low.dtype)

@@ -13,6 +13,7 @@ from functools import cached_property
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Tile
 from tile_ir import (
+    Binary,
     Body,
     Buffer,
     Const,
@@ -31,12 +32,14 @@ from tile_ir import (
     Store,
     Var,
     buffers_of,
+    conjunction,
     constant_value,
     expressions,
     linear_form,
     loads,
     map_expressions,
     map_own_expressions,
+    reads_memory,
     replace_buffers,
     select,
     simplify,
@@ -149,8 +152,9 @@ class _Taken:
         assert isinstance(target, Op), "only its expressions change"
         starts = {loop.var: loop.start for loop in self.loops}
         places = [substitute(s.offset, starts) for s in target.region("dst").dims]
-        inside = all(self.trace.surely(place >= 0) for place in places)
-        return inside and self.take(stmt, None)
+        inside = all(reads_memory(p) or self.trace.surely(p >= 0) for p in places)
+        of_rows = [e for e in _conjuncts(holds) if self.loops[-1].var not in walk_expr(e)]
+        return inside and self.take(stmt, conjunction(of_rows) if of_rows else None)
 
     @cached_property
     def written(self) -> Collection[Buffer]:
@@ -164,6 +168,12 @@ class _Taken:
             for load in loads(store)
             for index in load.indices
         ) and not any(isinstance(e, Var) and e not in own for e in walk_expr(store.value))
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    if isinstance(e, Binary) and e.op == "and":
+        return [*_conjuncts(e.left), *_conjuncts(e.right)]
+    return [e]
 
 
 def _from_where_they_are(

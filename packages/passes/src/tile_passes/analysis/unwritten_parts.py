@@ -3,11 +3,10 @@ by part, and read as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from tile_ir import (
     OPS,
-    ZERO,
     Alloc,
     Body,
     Buffer,
@@ -28,9 +27,11 @@ from tile_ir import (
     Var,
     accesses,
     bodies,
+    buffers_of,
     constant_value,
     is_constant,
     loads,
+    simplify,
     walk,
     walk_expr,
     written_buffers,
@@ -112,12 +113,29 @@ def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:
     """The same of one tile, which has other `names` that are only read."""
     if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
         return False
+    body = _where_used(body, {tile, *names})
     found = [*_Writes(body, tile).of(body, False)]
     if not any(w.in_branch or w.moves for w in found if not w.covers):
         return False
     if names:
         return not any(w.covers for w in found) and any(_is_read_whole(body, n) for n in names)
     return bool(ValueUses(tile).of_body(body).reads) and _is_read_whole(body, tile)
+
+
+def _where_used(body: Body, names: Set[Buffer]) -> Body:
+    """The side of a branch that has all uses of a tile; the body itself where there is none."""
+    while True:
+        users = [s for s in body if any(names & buffers_of(inner) for inner in walk((s,)))]
+        if (
+            len(users) != 1
+            or not isinstance(users[0], (If, Section))
+            or names & buffers_of(users[0])
+        ):
+            return body
+        sides = [b for b in bodies(users[0]) if any(names & buffers_of(s) for s in walk(b))]
+        if len(sides) != 1:
+            return body
+        (body,) = sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +199,11 @@ def _stored(stmt: Stmt, tile: Buffer) -> Iterator[Region]:
 
 
 def _side(index: Expr, counted: Mapping[Var, For]) -> Slice:
-    if isinstance(index, Var) and index in counted:
-        return Slice(ZERO, counted[index].stop)
-    return Slice(index, Const(1))
+    own = [var for var in counted if var in walk_expr(index)]
+    start = simplify(index - own[0]) if len(own) == 1 else index
+    if len(own) != 1 or own[0] in walk_expr(start):
+        return Slice(index, Const(1))
+    return Slice(start, counted[own[0]].stop)
 
 
 def _fills(region: Region, loops: Iterable[For]) -> bool:
