@@ -116,16 +116,18 @@ def move_by_element(
     store = Store(to, target, Load(from_, indices), loc)
     moves = in_loops(zip(variables, extents, strict=False), (store,), loc)
     if _is_column(local):
-        builder.remarks.append(_one_by_one(op, local))
+        builder.remarks.append(_one_by_one(op, local, src if loads else dst))
     movement = builder.op(name, (src, tile) if loads else (tile, dst), loc, *attrs)
     return (movement, *moves) if loads else (*moves, movement)
 
 
-def _one_by_one(op: Op, local: Region) -> Diagnostic:
+def _one_by_one(op: Op, local: Region, tensor: Region) -> Diagnostic:
+    """The remark, with the name of the tensor where the tile is the compiler's."""
+    name = (tensor if local.buffer.loc.generated else local).buffer.name
     unit = local.dtype.elements_in(BLOCK_BYTES)
     return Diagnostic(
         "scalar-loop",
-        f"the elements of `{local.buffer.name}` move one by one: transfers start every row of ub "
+        f"the elements of `{name}` move one by one: transfers start every row of ub "
         f"at a multiple of {BLOCK_BYTES} bytes, and a column has a row for each",
         op.loc,
         f"the first column of a tile with {unit} columns takes them as they come",

@@ -29,7 +29,7 @@ from tile_ir import (
     walk_expr,
     written_buffers,
 )
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
 
@@ -73,7 +73,8 @@ class Temporaries:
         else:
             self._demand_room(math.prod(shape) * dtype.size)
             name = self.builder.fresh("tile")
-            buffer = Buffer(name, Memory.UB, dtype, tuple(Const(d) for d in shape), loc)
+            own = replace(loc, generated=True)
+            buffer = Buffer(name, Memory.UB, dtype, tuple(Const(d) for d in shape), own)
             self.allocs.append(Alloc(buffer, loc))
         self.taken.add(buffer)
         return buffer
