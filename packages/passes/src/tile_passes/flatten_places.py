@@ -167,7 +167,7 @@ class _Flat:
         return None if len(found) == len(indices) else (shape, found)
 
     def number(self, high: Expr, low: Expr, rows: Expr, size: Expr) -> Expr | None:
-        """What two indices are digits of, in dimensions of these sizes."""
+        """The number that has two indices as its digits, in dimensions of these sizes."""
         low, high = self.digit(low), self.digit(high)
         if not isinstance(low, Binary) or low.op != "%" or not _equal(low.right, size):
             return None
@@ -195,7 +195,7 @@ class _Flat:
         return value if isinstance(value, Binary) and value.op in ("//", "%") else e
 
     def quotient(self, e: Expr) -> tuple[Expr, Expr] | None:
-        """What is divided by what, where quotients of quotients are one."""
+        """The dividend and the divisor of a quotient; quotients of quotients are one."""
         e = self.digit(e)
         if not isinstance(e, Binary) or e.op != "//" or (constant_value(e.right) or 1) < 0:
             return None
@@ -227,7 +227,7 @@ class _Flat:
 
 
 def _uses(body: Body, in_nest: bool) -> Iterator[tuple[Buffer, tuple[Expr, ...] | None]]:
-    """What is read and written, with the indices of single elements in `T.Parallel`."""
+    """Every read and written buffer, with the indices of single elements in `T.Parallel`."""
     for stmt in body:
         inside = in_nest or is_parallel(stmt)
         for load in loads(stmt):

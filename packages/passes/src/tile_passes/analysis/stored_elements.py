@@ -60,13 +60,13 @@ def stores_all(nest: For, tile: Buffer, body: Body) -> bool:
             found = {p for s, around in stores for p in _places(s, around, values, lets)}
             if len(found) < math.prod(shape):
                 return False
-    except (_Unknown, ArithmeticError, ValueError):
+    except (_UnknownPlace, ArithmeticError, ValueError):
         return False
     return True
 
 
-class _Unknown(Exception):
-    """What an index is computed with is not known while compiling."""
+class _UnknownPlace(Exception):
+    """A part of an index is known only when the kernel runs."""
 
 
 def _stores(
@@ -84,7 +84,7 @@ def _stores(
 
 
 def _variables(exprs: list[Expr], lets: Mapping[Var, Expr]) -> dict[Var, None]:
-    """What expressions and the names they use are computed with."""
+    """The variables in expressions, and in the values of their names."""
     found: dict[Var, None] = {}
     left = [*exprs]
     while left:
@@ -98,7 +98,7 @@ def _variables(exprs: list[Expr], lets: Mapping[Var, Expr]) -> dict[Var, None]:
 def _iterations(loop: For) -> list[int]:
     start, trips = constant_value(loop.start), constant_trips(loop)
     if start is None or trips is None:
-        raise _Unknown
+        raise _UnknownPlace
     return [*range(start, start + trips)]
 
 
@@ -126,4 +126,4 @@ def _number(e: Expr, values: Mapping[Var, int], lets: Mapping[Var, Expr]) -> int
             return _number(operand, values, lets)
         case Binary(op=op, left=left, right=right) if op in _OPERATORS:
             return _OPERATORS[op](_number(left, values, lets), _number(right, values, lets))
-    raise _Unknown
+    raise _UnknownPlace

@@ -114,7 +114,7 @@ def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:
     if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
         return False
     body = _where_used(body, {tile, *names})
-    found = [*_Writes(body, tile).of(body, False)]
+    found = [*_TileWrites(body, tile).of(body, False)]
     if not any(w.in_branch or w.moves for w in found if not w.covers):
         return False
     if names:
@@ -149,8 +149,8 @@ class _Write:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writes:
-    """What writes a tile in the body of a kernel."""
+class _TileWrites:
+    """The writes of one tile in the body of a kernel."""
 
     body: Body
     tile: Buffer
