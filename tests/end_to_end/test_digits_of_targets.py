@@ -165,3 +165,43 @@ def test_what_levels_off_is_as_near_as_its_functions() -> None:
     assert np.allclose(found[:, ~infinite], expected[:, ~infinite], rtol=3e-6, atol=3e-7)
     assert np.array_equal(found[:, x == np.inf], [[2], [0], [np.inf], [np.inf], [np.inf]])
     assert np.isnan(found[:, np.isnan(x)]).all()
+
+
+@jit(out_idx=[-1])
+def moved_columns(rows: int, number: int, dtype: str) -> Any:
+    """Each column of a narrow tile in the place of the one before, twice; in blocks of 32 rows."""
+
+    @T.prim_func
+    def k(X: T.Tensor((rows, number), dtype), Y: T.Tensor((rows, number), dtype)):
+        with T.Kernel(2, threads=64) as b:
+            x = T.alloc_shared((32, number), dtype)
+            for n in T.Pipelined(T.ceildiv(rows, 64), num_stages=2):
+                row = (n * 2 + b) * 32
+                T.copy(X[row, 0], x)
+                for i in T.Parallel(32):
+                    first = x[i, 0]
+                    last = x[i, 1]
+                    x[i, 0] = last * 2
+                    if number == 3:
+                        x[i, 2] = x[i, 2] + first
+                    x[i, 1] = first * 2
+                T.copy(x, Y[row, 0])
+
+    return k
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int8"])
+def test_columns_that_are_stored_in_turn(dtype: str) -> None:
+    x = torch.randint(-9, 9, (90, 2)).to(getattr(torch, dtype))
+    with override(check="strict"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = moved_columns(90, 2, dtype)(x)
+    assert torch.equal(found, x.flip(1) * 2)
+    assert not [w for w in caught if "[scalar-loop]" in str(w.message)]
+
+
+def test_a_column_that_depends_on_itself_is_stored_alone() -> None:
+    x = torch.randint(-9, 9, (90, 3)).int()
+    with override(check="strict"):
+        found = moved_columns(90, 3, "int32")(x)
+    assert torch.equal(found, torch.stack([x[:, 1] * 2, x[:, 0] * 2, x[:, 2] + x[:, 0]], 1))

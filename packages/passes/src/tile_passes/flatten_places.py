@@ -58,7 +58,8 @@ def flatten_places(func: Func, target: Target) -> Func:
     over tensors whose rows follow each other.
     """
     body = func.launch.body
-    if Automatic.STRIDES in func.automatic or not any(_has_digits(s) for s in walk(body)):
+    nests = tuple(s for s in walk(body) if is_parallel(s))
+    if Automatic.STRIDES in func.automatic or not any(map(_has_digits, walk(nests))):
         return func
     flat = _Flat(func, {s.var: s.value for s in walk(body) if isinstance(s, Let)})
     body = flat.statements(body)

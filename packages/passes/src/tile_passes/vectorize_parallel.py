@@ -44,6 +44,7 @@ from tile_passes.parallel.attempts import Attempts, elements_read
 from tile_passes.parallel.boxes import leaves_in_boxes
 from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.classes_of_iterations import whole_or_by_classes
+from tile_passes.parallel.columns_in_turn import ColumnsInTurn
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
@@ -117,6 +118,8 @@ class _Vectorizer:
         self.temporaries = Temporaries(self.builder, versions=bytes_of_versions(self.func))
         outside = Automatic.BOUNDS in self.func.automatic
         self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
+        aliases = (b for a in self.func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of))
+        self.columns = ColumnsInTurn(self.builder.fresh, frozenset(aliases))
         self.kept = KeptValues(self.temporaries)
         self.groups = Groups(self.whole_or_rows, self.kept.keep, self.temporaries)
         self.values = EarlierValues.of(self.func)
@@ -126,7 +129,8 @@ class _Vectorizer:
         launch = self.func.launch
         body = self.body(launch.body, launch_ranges(self.func))
         used = {buffer for stmt in walk(body) for buffer in buffers_of(stmt)}
-        own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
+        made = (*self.temporaries.allocs, *self.columns.views.values())
+        own = tuple(a for a in made if a.buffer in used)
         new = replace(launch, body=body, allocs=(*launch.allocs, *own))
         return replace(self.func, launch=new, remarks=(*self.func.remarks, *self.remarks))
 
@@ -184,7 +188,7 @@ class _Vectorizer:
             except Unsuitable:
                 self.temporaries.give_back_all()
         found: list[Stmt] = []
-        for leaf in joined_stores(run, self.temporaries.room):
+        for leaf in joined_stores(self.columns.in_one_row(run), self.temporaries.room):
             found += self.leaf(leaf, known, earlier)
             self.temporaries.give_back_all()
             earlier = (*earlier, leaf)
