@@ -13,15 +13,10 @@ from typing import Any, TypeVar
 from weakref import ref
 
 T = TypeVar("T")
-# Two threads may ask for the same value, or one for it while another forgets it.
+# Two threads may ask for the same value.
 _TABLES = RLock()
-
-
-class _OneObject(ref[Any]):
-    """The object that stands for a key of its table."""
-
-    __slots__ = ("key",)
-    key: tuple[Any, ...]
+# Values of one class that a table holds before it forgets dead ones for the first time.
+FEW = 4096
 
 
 class Shared:
@@ -37,7 +32,7 @@ def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
 
     def decorate(cls: type[T]) -> type[T]:
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        table: dict[tuple[Any, ...], _OneObject] = {}
+        table: dict[tuple[Any, ...], ref[Any]] = {}
         scope: dict[str, Any] = {"table": table, "kept": _keeper(table), "new": object.__new__}
         scope |= {f"set_{name}": getattr(cls, name).__set__ for name in names}
         sets = "".join(f"  set_{n}(found, {n})\n" for n in names)
@@ -67,24 +62,25 @@ def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
 
 
 def _keeper(
-    table: dict[tuple[Any, ...], _OneObject],
+    table: dict[tuple[Any, ...], ref[Any]],
 ) -> Callable[[T, tuple[Any, ...]], T]:
     """A function that keeps an object as the one of its key; if another thread just kept another,
-    it returns that."""
-
-    def forget(dead: _OneObject) -> None:
-        with _TABLES:
-            if table.get(dead.key) is dead:
-                del table[dead.key]
+    it returns that. Each time the table has doubled it forgets the values that are dead: a callback
+    for each of them would take more time than all else here."""
+    most = FEW
 
     def kept(found: T, key: tuple[Any, ...]) -> T:
+        nonlocal most
         with _TABLES:
             known = table.get(key)
             other: T | None = None if known is None else known()
             if other is not None:
                 return other
-            table[key] = known = _OneObject(found, forget)
-            known.key = key
+            table[key] = ref(found)
+            if len(table) > most:
+                for dead in [key for key, one in table.items() if one() is None]:
+                    del table[dead]
+                most = max(FEW, 2 * len(table))
             return found
 
     return kept
