@@ -137,7 +137,7 @@ OUTSIDE = {
 SHARED_CLASS_NAMES = {
     "Access", "Choice", "Fault", "Interval",
     "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rows", "Scope",
-    "Touch", "_State", "_Use",
+    "Touch", "_State",
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2", "rich")

@@ -13,8 +13,7 @@ from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
-from tile_ir.costs.instruction_cost import cost
-from tile_ir.quick_dataclasses import dataclass, replace
+from tile_ir.quick_dataclasses import replace
 from tile_passes.insert_sync import Trees, order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
@@ -98,14 +97,14 @@ def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
     return result
 
 
-def waits_of_sharing(func: Func, trees: Trees, target: Target) -> dict[Pair, float]:
+def waits_of_sharing(func: Func, trees: Trees) -> set[Pair]:
     """Buffers that would need new order if they shared bytes: somewhere the one is touched while an
-    access of the other, one of both writing, may still be under way. And the cycles that it is
-    waited for, at most. At the addresses in the trees no two buffers meet."""
+    access of the other, one of both writing, may still be under way. At the addresses in the trees
+    no two buffers meet."""
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
-    found: dict[Pair, float] = {}
+    found: set[Pair] = set()
     for tree in trees.values():
-        _Reuse(tree, roots, found, target).solve()
+        _Reuse(tree, roots, found).solve()
     return found
 
 
@@ -113,61 +112,33 @@ class _Reuse(Completion):
     """One walk over a section as its author ordered it, in which every access of a memory is in the
     way of all accesses of other buffers there."""
 
-    def __init__(
-        self, tree: Tree, roots: dict[Buffer, Buffer], found: dict[Pair, float], target: Target
-    ) -> None:
+    def __init__(self, tree: Tree, roots: dict[Buffer, Buffer], found: set[Pair]) -> None:
         super().__init__(flow_graph(tree, _all_pairs(tree)), Plan())
         self.roots, self.found = roots, found
         self.seen = [0] * len(tree.instances)
-        self.uses = _uses(tree, roots, target)
+        self.uses = _uses(tree, roots)
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         fresh = need & ~self.seen[instance.bit]
         self.seen[instance.bit] |= need
-        for t in instance.touches:
+        for t in instance.touches if fresh else ():
             if isinstance(t.place, Memory):
                 one = self.roots[t.region.buffer]
-                for use in self.uses[t.place]:
-                    cycles = use.wait(fresh, t.writes)
-                    if cycles is not None and use.buffer is not one:
-                        pair = frozenset((one, use.buffer))
-                        self.found[pair] = max(cycles, self.found.get(pair, 0))
+                for other, (touches, writers) in self.uses[t.place].items():
+                    if fresh & (touches if t.writes else writers) and other is not one:
+                        self.found.add(frozenset((one, other)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """The uses of a buffer: instances as bits, those that take as many `cycles` together, the
-    longest first."""
-
-    buffer: Buffer
-    touches: int
-    by_cost: tuple[tuple[float, int, int], ...]
-
-    def wait(self, under_way: int, writes: bool) -> float | None:
-        """How long an access waits at most for those of the buffer that may still be under way;
-        None if there are none that it must wait for."""
-        if not under_way & self.touches:
-            return None
-        waits = (c for c, all, writers in self.by_cost if under_way & (all if writes else writers))
-        return next(waits, None)
-
-
-def _uses(tree: Tree, roots: dict[Buffer, Buffer], target: Target) -> dict[Memory, list[_Use]]:
-    """How the buffers of each memory are used in the section."""
-    bits: dict[Buffer, dict[float, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for work in {i.item: None for i in tree.instances}:
-        cycles = cost(work.stmt, target).done
-        for instance in work.instances.values():
-            for t in instance.touches:
-                if isinstance(t.place, Memory):
-                    masks = bits[roots[t.region.buffer]][cycles]
-                    masks[0] |= 1 << instance.bit
-                    masks[1] |= t.writes << instance.bit
-    found: dict[Memory, list[_Use]] = defaultdict(list)
-    for buffer, costs in bits.items():
-        touches = reduce(or_, (masks[0] for masks in costs.values()))
-        by_cost = tuple((c, costs[c][0], costs[c][1]) for c in sorted(costs, reverse=True))
-        found[buffer.memory].append(_Use(buffer, touches, by_cost))
+def _uses(tree: Tree, roots: dict[Buffer, Buffer]) -> dict[Memory, dict[Buffer, list[int]]]:
+    """How the buffers of each memory are used in the section: the instances that touch them, and
+    those that write them, as bits."""
+    found: dict[Memory, dict[Buffer, list[int]]] = defaultdict(dict)
+    for instance in tree.instances:
+        for t in instance.touches:
+            if isinstance(t.place, Memory):
+                masks = found[t.place].setdefault(roots[t.region.buffer], [0, 0])
+                masks[0] |= 1 << instance.bit
+                masks[1] |= t.writes << instance.bit
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from functools import cached_property
 from itertools import combinations
 
@@ -86,10 +86,10 @@ class _Facts:
         return name_scalar_reads(at_addresses(self.func, address))
 
     @cached_property
-    def waits(self) -> Mapping[frozenset[Buffer], float]:
+    def waits(self) -> Set[frozenset[Buffer]]:
         """Buffers whose bytes the author's order does not let pass to each other."""
         self.trees = section_trees(self.apart, self.target)
-        return waits_of_sharing(self.apart, self.trees, self.target)
+        return waits_of_sharing(self.apart, self.trees)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
