@@ -630,13 +630,15 @@ def rebuild(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
+    if isinstance(expr, Const) or not values:
+        return expr
 
     def put_in(part: Expr) -> Expr:
         if isinstance(part, Var):
             return values.get(part, part)
         return part if isinstance(part, Const) else rebuild(part, put_in)
 
-    return expr if not values or isinstance(expr, Const) else put_in(expr)
+    return values.get(expr, expr) if isinstance(expr, Var) else rebuild(expr, put_in)
 
 
 def is_constant(expr: Expr, value: Number | None = None) -> bool:

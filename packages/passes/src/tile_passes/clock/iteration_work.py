@@ -23,6 +23,7 @@ from tile_ir import (
     Op,
     Pipe,
     Region,
+    Slice,
     Stmt,
     Store,
     Target,
@@ -111,6 +112,8 @@ class IterationWork(Generic[Unit]):
         known = constant_value(func.launch.blocks)
         self.blocks = target.cube_cores if known is None else min(known, target.cube_cores)
         self.costs: dict[Op, Cost] = {}
+        # Instructions that are the same in all iterations.
+        self.anywhere: dict[tuple[Op, float], Instruction] = {}
         self.regions: dict[tuple[Stmt, bool], tuple[tuple[BoxAccess, Region | None], ...]] = {}
         # Other tensors delay nothing.
         self.tensors = _written_and_read(loop.body)
@@ -184,12 +187,18 @@ class IterationWork(Generic[Unit]):
         return Instruction(Pipe.S, Cost(cycles * times, cycles * times), touches)
 
     def _op(self, op: Op, values: Mapping[Var, Expr], times: float) -> Instruction:
+        found = self.anywhere.get((op, times))
+        if found is not None:
+            return found
         if op not in self.costs:
             self.costs[op] = cost(op, self.target, self._assumed(op))
         one = self.costs[op]
         took = Cost(one.busy * times, one.busy * (times - 1) + one.done, one.entries * times)
         touches = tuple(self._touches(op, values, scalar=False))
-        return Instruction(pipe_of(op), took, touches, times)
+        found = Instruction(pipe_of(op), took, touches, times)
+        if all(moving is None for _, moving in self.regions[op, False]):
+            self.anywhere[op, times] = found
+        return found
 
     def _assumed(self, op: Op) -> Assumed:
         if self.core is Core.CUBE:
@@ -203,8 +212,10 @@ class IterationWork(Generic[Unit]):
         if key not in self.regions:
             self.regions[key] = tuple(self._found(stmt, scalar))
         for touch, moving in self.regions[key]:
-            if moving is not None:
-                touch = BoxAccess(touch.buffer, _box(moving, values), touch.writes)
+            if moving is not None and touch.box is not None:
+                sides = zip(touch.box, moving.dims, strict=True)
+                box = tuple(side or _side(s, values) for side, s in sides)
+                touch = touch._replace(box=box)
             yield touch
 
     def _found(self, stmt: Stmt, scalar: bool) -> Iterator[tuple[BoxAccess, Region | None]]:
@@ -230,10 +241,11 @@ def _written_and_read(body: Body) -> set[Buffer]:
 
 
 def _box(region: Region, values: Mapping[Var, Expr]) -> Box:
-    found: list[tuple[int, int] | None] = []
-    for s in region.dims:
-        offset = constant_value(substitute(s.offset, values))
-        extent = constant_value(substitute(s.extent, values))
-        known = offset is not None and extent is not None
-        found.append((offset, offset + extent * s.stride) if known else None)  # type: ignore
-    return tuple(found)
+    return tuple(_side(s, values) for s in region.dims)
+
+
+def _side(s: Slice, values: Mapping[Var, Expr]) -> tuple[int, int] | None:
+    offset = constant_value(substitute(s.offset, values))
+    extent = constant_value(substitute(s.extent, values))
+    known = offset is not None and extent is not None
+    return (offset, offset + extent * s.stride) if known else None  # type: ignore
