@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from itertools import chain
 
 from tile_ir import (
@@ -65,7 +66,7 @@ def merge_rows(func: Func, target: Target) -> Func:
     others stay in one. Limits: loops of elementwise operations and barriers whose scalars are
     contiguous, or, in automatic order, loops of vector operations some of which have such a form.
     """
-    merger = _Merger(func, target, Builder.for_func(func, target))
+    merger = _Merger(func, target)
     body = merger.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
@@ -84,8 +85,12 @@ def _out_of_section(loop: For) -> tuple[For, Section | None]:
 class _Merger:
     func: Func
     target: Target
-    builder: Builder
     allocs: list[Alloc] = field(default_factory=list)
+
+    @cached_property
+    def builder(self) -> Builder:
+        """Hardly a function has anything to merge."""
+        return Builder.for_func(self.func, self.target)
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         pieces = (self.stmt(stmt, known) for stmt, known in with_ranges(body, ranges))

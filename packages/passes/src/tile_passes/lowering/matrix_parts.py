@@ -42,8 +42,11 @@ def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
         return c
     whole = tuple(Slice(ZERO, simplify(size)) for size in matrix.shape[-2:])
     complete = c.complete
-    for s, size in () if builder.filled(matrix) else zip(named.dims[-2:], whole, strict=True):
-        complete = binary("and", complete, binary("==", simplify(s.extent), size.extent))
+    pairs = zip(named.dims[-2:], whole, strict=True)
+    covers = [binary("==", simplify(s.extent), size.extent) for s, size in pairs]
+    if not all(is_constant(all_of_it, True) for all_of_it in covers) and not builder.filled(matrix):
+        for all_of_it in covers:
+            complete = binary("and", complete, all_of_it)
     fill = Region(matrix, (*named.dims[:-2], *whole))
     return replace(c, complete=complete, fill=None if is_constant(complete, True) else fill)
 
