@@ -189,6 +189,7 @@ from tile_ir.traversal import (
     with_bodies,
     with_statements,
     written_buffers,
+    written_by,
     written_tensors,
 )
 
@@ -246,6 +247,6 @@ __all__ = [
     "select", "share_bytes", "simplify", "squeezed", "stored_matrix", "strides", "substitute",
     "to_bytes", "trailing_matrix",
     "transfer_rows", "unary", "variables_in", "variables_of", "verify", "walk", "walk_expr",
-    "walk_ops", "warn", "with_bodies", "with_statements", "written_buffers",
+    "walk_ops", "warn", "with_bodies", "with_statements", "written_buffers", "written_by",
     "written_tensors",
 ]  # fmt: skip

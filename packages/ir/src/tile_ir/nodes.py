@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from enum import Enum, IntEnum
+from enum import IntEnum
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,7 +18,7 @@ from tile_ir.diagnostics.errors import KernelError
 from tile_ir.expr import Buffer as Buffer
 from tile_ir.expr import Const, Expr, Var, walk_expr
 from tile_ir.location import Loc
-from tile_ir.machine import Core, Layout
+from tile_ir.machine import Core, Layout, Word
 from tile_ir.opdef import Op as Op
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import NUMBERS_OF_LAUNCH
@@ -44,7 +44,7 @@ class Phase(IntEnum):
     SYNCED = 6
 
 
-class LoopKind(Enum):
+class LoopKind(Word):
     SERIAL = "serial"
     UNROLL = "unroll"
     PARALLEL = "parallel"
@@ -186,7 +186,7 @@ class Launch:
     loc: Loc
 
 
-class Automatic(Enum):
+class Automatic(Word):
     """Decisions that the author of a kernel leaves to the compiler.
 
     * SYNC, CROSS: the order of a core's pipes, and the order between the cores of a block.

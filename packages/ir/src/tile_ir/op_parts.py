@@ -11,26 +11,21 @@ from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import Buffer
-from tile_ir.machine import Memory
+from tile_ir.machine import Memory, Word
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.regions import AttrValue
 
 
-class Access(Enum):
+class Access(Word):
     READ = "r"
     WRITE = "w"
     READ_WRITE = "rw"
 
-    @property
-    def reads(self) -> bool:
-        return self is not Access.WRITE
-
-    @property
-    def writes(self) -> bool:
-        return self is not Access.READ
+    def __init__(self, directions: str) -> None:
+        self.reads, self.writes = "r" in directions, "w" in directions
 
 
-class Effect(Enum):
+class Effect(Word):
     """The effect of an operation besides moving data, for the interpreter and the passes."""
 
     DATA = "data"
@@ -59,7 +54,7 @@ class Among(Enum):
     RANKS = "ranks"
 
 
-class Composite(Enum):
+class Composite(Word):
     """Whether the hardware runs the operation as it stands or a pass must take it apart."""
 
     NO = "no"

@@ -56,10 +56,9 @@ class Op:
     @property
     def scratch(self) -> Region | None:
         """The working memory of the operation; its previous contents do not matter."""
-        for definition, given in defined_operands(self):
-            if definition.name == "scratch":
-                return given if isinstance(given, Region) else None
-        return None
+        place = _operand_places(self.opdef).get("scratch", len(self.operands))
+        given = self.operands[place] if place < len(self.operands) else None
+        return given if isinstance(given, Region) else None
 
     def problem(self, operand: str, slug: str, found: str, hint: str | None = None) -> Problem:
         """The problem of an operand that is a region; `found` describes the fault."""
@@ -239,10 +238,9 @@ def core_of(op: Op) -> Core:
 def element_limit(op: Op) -> Expr | None:
     """The `count` operand, if there is one. Only that many first elements take part, and the other
     elements of the result keep their values."""
-    for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
-        if definition.name == "count" and isinstance(operand, Expr):
-            return operand
-    return None
+    place = _operand_places(op.opdef).get("count", len(op.operands))
+    limit = op.operands[place] if place < len(op.operands) else None
+    return limit if isinstance(limit, Expr) else None
 
 
 @lru_cache(maxsize=16384)

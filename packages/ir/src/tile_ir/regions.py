@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tile_ir.dtypes import DType
 from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
 from tile_ir.interned import Shared, interned
@@ -44,15 +46,23 @@ class Region(Shared):
         return self.buffer.dtype
 
     def static_extents(self) -> tuple[int, ...] | None:
-        return constant_values(self.extents)
+        return _static_extents(self)
 
     def is_whole(self) -> bool:
-        for s, size in zip(self.dims, self.buffer.shape, strict=True):
-            if s.stride != 1 or (s.extent is not size and s.extent != size):
-                return False
-            if constant_value(s.offset) != 0:
-                return False
-        return True
+        return _is_whole(self)
+
+
+@lru_cache(maxsize=32768)
+def _static_extents(region: Region) -> tuple[int, ...] | None:
+    return constant_values(region.extents)
+
+
+@lru_cache(maxsize=32768)
+def _is_whole(region: Region) -> bool:
+    for s, size in zip(region.dims, region.buffer.shape, strict=True):
+        if s.stride != 1 or s.extent is not size or constant_value(s.offset) != 0:
+            return False
+    return True
 
 
 Operand = Region | Expr | None

@@ -287,14 +287,14 @@ def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
 @lru_cache(maxsize=32768)
 def written_buffers(body: Body) -> frozenset[Buffer]:
     """The buffers that the statements and those inside them write, by elements or operations."""
-    found = set[Buffer]()
-    for stmt in walk(body):
-        match stmt:
-            case Store(buffer=buffer):
-                found.add(buffer)
-            case Op():
-                found.update([r.buffer for r, access in accesses(stmt) if access.writes])
-    return frozenset(found)
+    return frozenset([buffer for stmt in walk(body) for buffer in written_by(stmt)])
+
+
+def written_by(stmt: Stmt) -> Iterable[Buffer]:
+    """The buffers that a statement writes itself."""
+    if isinstance(stmt, Op):
+        return [r.buffer for r, access in accesses(stmt) if access.writes]
+    return (stmt.buffer,) if isinstance(stmt, Store) else ()
 
 
 def written_tensors(func: Func) -> frozenset[Buffer]:

@@ -7,6 +7,7 @@ That is too late to signal to another pipe that the reading is over.
 from __future__ import annotations
 
 from dataclasses import field
+from functools import lru_cache
 
 from tile_ir import (
     INT32,
@@ -40,14 +41,17 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 
 
+# One pass asks for the same text again.
+@lru_cache(maxsize=4)
 def name_scalar_reads(func: Func) -> Func:
     """The function with element loads in lets and stores only: those of operations, bounds and
     branches become lets before them, the condition of a `while` a variable. Bounds of loops load no
     scalar variables either: behind the loop its bounds decide which flags are still set."""
-    if not any(_has_named(stmt) for stmt in walk(func.launch.body)):
+    body = func.launch.body
+    if not any(_is_named(load, stmt) for stmt in walk(body) for load in loads(stmt)):
         return func
     reads = _Reads(FreeNames.of(func))
-    body = rewrite(func.launch.body, reads.named)
+    body = rewrite(body, reads.named)
     return func.with_body(body, allocs=(*func.launch.allocs, *reads.allocs))
 
 

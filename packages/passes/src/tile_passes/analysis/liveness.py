@@ -8,7 +8,7 @@ early. Not here: addresses, and which buffers share bytes (`memory`, `in_place`)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import reduce
 from operator import or_
@@ -27,13 +27,12 @@ from tile_ir import (
     Op,
     Section,
     Stmt,
-    Store,
     While,
     bodies,
     buffers_of,
     rewrite,
     walk,
-    written_buffers,
+    written_by,
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import dataclass, replace
@@ -218,10 +217,9 @@ def _point(own: Stmt, stmt: Stmt, live_after: _LiveAfter) -> Point:
     effects = live_after.effects
     found, storages = effects.own(stmt, PathContext()), effects.storages
     read, defined = _bits(found.exposed.parts), 0
-    stored = written_buffers((stmt,)) if isinstance(stmt, (Op, Store)) else frozenset()
     if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA and found.written:
-        defined = _bits(s for s in found.written.parts if found.written.covers(s)) & ~read
-    written = _bits(storages[b] for b in stored if b in storages)
+        defined = _bits([s for s in found.written.parts if found.written.covers(s)]) & ~read
+    written = _bits({storages[b] for b in written_by(stmt) if b in storages})
     return Point(own, read, written, defined, live_after.needed[stmt])
 
 
@@ -239,8 +237,9 @@ def _forward(body: Body, reached: int, uses: Mapping[Stmt, Point], before: dict[
     return reached
 
 
-def _bits(storages: Iterable[BufferStorage]) -> int:
-    return reduce(or_, (1 << storage.number for storage in storages), 0)
+def _bits(storages: Collection[BufferStorage]) -> int:
+    """Those of different storages."""
+    return sum([1 << storage.number for storage in storages]) if storages else 0
 
 
 def numbers_in(bits: int) -> Iterator[int]:

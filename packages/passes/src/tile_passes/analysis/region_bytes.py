@@ -83,12 +83,14 @@ def _runs(region: Region) -> tuple[int, list[int]] | None:
 def with_open_ends(region: Region) -> Region:
     """A region that is read, with all that it may reach in dimensions of unknown extent, and of
     matrices in fractals all."""
+    buffer = region.buffer
+    if buffer.memory is Memory.UB and region.static_extents() is not None:
+        return region
 
     def reach(s: Slice, size: Expr) -> Slice:
         open_end = constant_value(s.extent) is None and isinstance(s.offset, Const)
         return Slice(s.offset, simplify(size - s.offset)) if open_end and s.stride == 1 else s
 
-    buffer = region.buffer
     dims = [reach(s, size) for s, size in zip(region.dims, buffer.shape, strict=True)]
     if buffer.memory is not Memory.UB:
         dims[-2:] = Region.whole(buffer).dims[-2:]
