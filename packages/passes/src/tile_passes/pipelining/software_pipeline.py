@@ -70,8 +70,7 @@ from tile_passes.streams.workspaces import workspaces
 # The part of the time that another order, or another stage, has to leave to be worth it.
 WORTH, STAGE_WORTH = 0.95, 0.99
 # Statements of a function that other orders may make of one loop, and how many are looked at.
-MOST_STATEMENTS = 400
-MOST_TRIED = 3
+MOST_STATEMENTS, MOST_TRIED = 400, 3
 # Stages inside a core for which tiles may share event ids.
 FEW_STAGES = 4
 # Iterations that the last stage over both cores may be behind unless the loop says so.
@@ -184,11 +183,24 @@ def pipeline_core(func: Func, target: Target) -> tuple[Schedule, ...]:
         others = {b: n for b, n in versions.items() if b not in each.handed}
         versions = {**others, **schedule.versions}
         found.append(schedule)
-    skewed = any(s.skewed for s in found)
-    if skewed and overfull_memory(skew_loops(func, tuple(found), target), target):
+    if any(s.skewed for s in found) and not _has_room(func, found, versions, target):
         why = "orders of several loops need more memory"
         return tuple(s if s.loop.given else s.as_written(why) for s in found)
     return tuple(found)
+
+
+def _has_room(
+    func: Func, plans: Sequence[Schedule], versions: Mapping[Buffer, int], target: Target
+) -> bool:
+    """Whether what is written has room, with copies of scratch before and behind skewed loops."""
+    skewed = [p for p in plans if p.skewed]
+    if not {s for p in skewed for s in walk(p.loop.body)} & {p.loop for p in skewed}:
+        copies = 1 + sum(1 + len(p.iteration.units) * p.arrangement.last for p in skewed)
+        allocs = (a for a in func.launch.allocs for _ in range(copies if a.scratch else 1))
+        wider = func.with_body(func.launch.body, allocs=tuple(allocs))
+        if all(fits(wider, versions, memory, target) for memory in target.capacity):
+            return True
+    return not overfull_memory(skew_loops(func, tuple(plans), target), target)
 
 
 class _CorePlanner:
@@ -270,33 +282,21 @@ class _CorePlanner:
             return found
         if found.saturated:
             return replace(found, why="its order leaves no pipe to wait for")
-        limit = WORTH * found.times.whole
         tried = ((a, self.needed(a, found.versions)) for a in self.candidates(stages - 1))
         fit = ((a, n, self.timed(a, n)) for a, n in tried if n is not None)
         faster = [
             replace(found, arrangement=a, times=times, versions=n)
             for a, n, times in sorted(fit, key=lambda one: one[2].whole)
-            if times.whole < limit
+            if times.whole < WORTH * found.times.whole
         ]
         for schedule in faster[:MOST_TRIED]:
             if (times := schedule.times) not in self.rooms:
-                self.rooms[times] = self.has_room(schedule)
+                plans, versions = (*self.inner, schedule), {**self.versions, **schedule.versions}
+                self.rooms[times] = _has_room(self.func, plans, versions, self.target)
             if self.rooms[times]:
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
-
-    def has_room(self, schedule: Schedule) -> bool:
-        """Whether what is written has room, with copies of scratch before and behind the loop."""
-        if not any(s.skewed for s in self.inner):
-            copies = len(self.iteration.units) * schedule.arrangement.last + 2
-            func, count = self.func, {**self.versions, **schedule.versions}
-            allocs = tuple(a for a in func.launch.allocs for _ in range(copies if a.scratch else 1))
-            func = func.with_body(func.launch.body, allocs=allocs)
-            if all(fits(func, count, memory, self.target) for memory in self.target.capacity):
-                return True
-        written = skew_loops(self.func, (*self.inner, schedule), self.target)
-        return not overfull_memory(written, self.target)
 
     def of_author(self) -> Schedule:
         """The order and stages that the loop gives, or an error."""
