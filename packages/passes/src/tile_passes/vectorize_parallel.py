@@ -77,6 +77,7 @@ from tile_passes.parallel.serial_forms import (
 from tile_passes.parallel.shared_room import busy_bytes, bytes_of_versions
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.stores_in_boxes import in_boxes
+from tile_passes.parallel.stores_of_fields import store_of_fields
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.unpacked import unpacked
@@ -182,6 +183,9 @@ class _Vectorizer:
 
     def statements(self, run: list[Leaf], known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """Statements of a nest over the same elements, together or one after another."""
+        fields = store_of_fields(run)
+        if fields is not None:
+            return self.leaf(fields, known, earlier)
         if is_group(run):
             try:
                 return self.groups.steps(run, known)

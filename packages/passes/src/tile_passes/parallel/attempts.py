@@ -11,6 +11,7 @@ from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.elements_outside import without_bounds
+from tile_passes.parallel.exact_halves import rounded_once
 from tile_passes.parallel.least_work import least
 from tile_passes.parallel.logistic import as_quotients
 from tile_passes.parallel.narrow_integers import fitted
@@ -58,7 +59,7 @@ class Attempts:
         value = cast(store.value, store.buffer.dtype)
         if self.zero_outside:
             value = without_bounds(value)
-        value = as_quotients(fitted(value, known))
+        value = rounded_once(as_quotients(fitted(value, known)), {})
         store = replace(store, value=value)
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):

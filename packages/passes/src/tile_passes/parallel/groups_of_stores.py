@@ -49,6 +49,8 @@ class Groups:
     def steps(self, group: Sequence[Leaf], known: Ranges) -> list[Stmt]:
         """The stores one after another for all rows, or for as many at a time as is the least work
         where versions of loaded tiles have room. Raises Unsuitable."""
+        if not group:  # no class of iterations takes a branch
+            return []
         loops = group[0].loops
         same = len(loops) == 2 and all(x.loops == loops and not x.guards for x in group)
         rows = constant_trips(loops[0]) if same else None

@@ -13,6 +13,7 @@ from tile_ir import (
     Const,
     DType,
     Expr,
+    For,
     Load,
     Loc,
     Stmt,
@@ -91,6 +92,8 @@ def _turns_of(leaf: Leaf) -> _TakenTurns | None:
     if len(found) != 1 or not found[0].step <= MOST_TURNS:
         return None
     (turns,) = found
+    if turns.dimension < len(leaf.stmt.indices) - 1:
+        return None
     uses = [i for i in leaf.stmt.indices if turns.var in walk_expr(i)]
     return turns if len(uses) == 1 and not _others(leaf, turns, uses[0]) else None
 
@@ -123,23 +126,37 @@ def _is_group(group: Sequence[Leaf], turns: _TakenTurns) -> bool:
     return len(numbers) == turns.step and max(numbers) - min(numbers) == turns.step - 1
 
 
-def _joined(group: Sequence[Leaf], turns: _TakenTurns, room: Room) -> Iterator[Leaf]:
-    first = group[0].stmt
-    assert isinstance(first, Store), "it takes turns"
-    loops, guards, dtype = group[0].loops, group[0].guards, first.buffer.dtype
-    sizes = tuple(constant_trips(loop) or 0 for loop in loops)
-    tile = room(dtype, (turns.step, *sizes), first.loc)
-    starts = {loop.var: loop.start for loop in loops}
-    places = tuple(simplify(v - start) for v, start in starts.items())
+@dataclass(frozen=True, slots=True)
+class AsOne:
+    """Stores that take turns, in the order of their turns, and the loops over all elements with the
+    indices of these. The variable `wide` stands for `var` of the stores: the turn of an element and
+    its place along their loop follow from it."""
+
+    stores: tuple[Store, ...]
+    var: Var
+    wide: Var
+    loops: tuple[For, ...]
+    indices: tuple[Expr, ...]
+    turn: Expr
+    place: Expr
+
+
+def as_one(parts: Sequence[Leaf]) -> AsOne | None:
+    """All stores as a group that is joined; None where they are not one."""
+    turns = _turns_of(parts[0])
+    if turns is None or len(parts) != turns.step or not _is_group(parts, turns):
+        return None
+    return _as_one(parts, turns)
+
+
+def _as_one(group: Sequence[Leaf], turns: _TakenTurns) -> AsOne:
     stores = [leaf.stmt for leaf in group if isinstance(leaf.stmt, Store)]
-    own = [
-        constant_value(difference(s.indices[turns.dimension], first.indices[turns.dimension])) or 0
+    first, loops = stores[0], group[0].loops
+    own = {
+        s: constant_value(difference(s.indices[turns.dimension], first.indices[turns.dimension]))
+        or 0
         for s in stores
-    ]
-    leaves = []
-    for store, offset in zip(stores, own, strict=True):
-        turn = Const(offset - min(own))
-        leaves.append(Leaf(loops, guards, Store(tile, (turn, *places), store.value, store.loc)))
+    }
     wide = Var(turns.var.name, turns.var.dtype)
     along = next(loop for loop in loops if loop.var is turns.var)
     whole = replace(
@@ -148,16 +165,39 @@ def _joined(group: Sequence[Leaf], turns: _TakenTurns, room: Room) -> Iterator[L
         start=simplify(along.start * turns.step),
         stop=simplify(along.stop * turns.step),
     )
-    rest = simplify(first.indices[turns.dimension] - turns.var * turns.step + min(own))
+    rest = simplify(first.indices[turns.dimension] - turns.var * turns.step + min(own.values()))
     indices = tuple(
         simplify(wide + rest) if n == turns.dimension else i for n, i in enumerate(first.indices)
     )
-    number, iteration_ = wide % turns.step, wide // turns.step
+    return AsOne(
+        tuple(sorted(stores, key=own.__getitem__)),
+        turns.var,
+        wide,
+        tuple(whole if loop is along else loop for loop in loops),
+        indices,
+        wide % turns.step,
+        wide // turns.step,
+    )
+
+
+def _joined(group: Sequence[Leaf], turns: _TakenTurns, room: Room) -> Iterator[Leaf]:
+    one, (loops, guards) = _as_one(group, turns), (group[0].loops, group[0].guards)
+    first = group[0].stmt
+    assert isinstance(first, Store), "it takes turns"
+    sizes = tuple(constant_trips(loop) or 0 for loop in loops)
+    tile = room(first.buffer.dtype, (turns.step, *sizes), first.loc)
+    places = tuple(simplify(loop.var - loop.start) for loop in loops)
+    leaves = []
+    for leaf in group:
+        store = leaf.stmt
+        assert isinstance(store, Store), "it takes turns"
+        turn = Const(one.stores.index(store))
+        leaves.append(Leaf(loops, guards, Store(tile, (turn, *places), store.value, store.loc)))
     read = tuple(
-        simplify(iteration_ - along.start) if loop.var is turns.var else place
+        simplify(one.place - loop.start) if loop.var is turns.var else place
         for loop, place in zip(loops, places, strict=True)
     )
-    value = Load(tile, (number, *read))
-    outside = tuple(whole if loop is along else loop for loop in loops)
-    leaves.append(Leaf(outside, guards, Store(first.buffer, indices, value, stores[-1].loc)))
+    value = Load(tile, (one.turn, *read))
+    last = leaves[-1].stmt.loc
+    leaves.append(Leaf(one.loops, guards, Store(first.buffer, one.indices, value, last)))
     return iter(leaves)

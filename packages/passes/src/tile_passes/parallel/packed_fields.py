@@ -38,14 +38,13 @@ from tile_ir import (
 from tile_ir.analysis import Interval, constant_trips
 from tile_ir.analysis.intervals import combined
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.parallel.exact_halves import MOST_EXACT, rounded_once
 from tile_passes.parallel.nest import Leaf
 from tile_passes.parallel.residue_classes import at_residue
 
 FIELD = 4
 MASK = (1 << FIELD) - 1
 SIGN = 1 << FIELD - 1
-# Integers that float16 holds, each of them.
-MOST_EXACT = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,8 @@ def with_fields(value: Expr, tiles: dict[Expr, tuple[Load, bool]]) -> Expr:
         found = rebuild(e, whole)
         return simplify(found) if e.dtype.is_integer else found
 
-    return whole(_in_halves(read(value), loads))
+    numbers = dict.fromkeys(loads, Interval(-SIGN, SIGN - 1))
+    return whole(rounded_once(_in_halves(read(value), loads), numbers))
 
 
 def _in_halves(e: Expr, numbers: set[Load]) -> Expr:
