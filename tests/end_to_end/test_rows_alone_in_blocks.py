@@ -320,9 +320,175 @@ def table_for_rows(M: int, N: int, R: int) -> Case:
     return Case(kernel, [2], (torch.randn(M, R, N).half(), torch.randn(M, N)), meaning)
 
 
-TOGETHER = (means, weighted, in_chunks, masked, named, rotated, of_threads)
+def groups(M: int, N: int, R: int) -> Case:
+    """A row in groups, with a scale for each."""
+    G, C = 4, N // 4
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((M, G, C), F16), Y: T.Tensor((M, G, C), F16), S: T.Tensor((M, G), F32)
+    ):  # fmt: skip
+        with T.Kernel(M // R) as bx:
+            x, a = T.alloc_shared((G, C), F32), T.alloc_shared((G, C), F32)
+            s, y = T.alloc_shared((G,), F32), T.alloc_shared((G, C), F16)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0, 0], x)
+                for i, j in T.Parallel(G, C):
+                    a[i, j] = T.abs(x[i, j])
+                T.reduce_max(a, s, dim=-1)
+                for i in T.Parallel(G):
+                    s[i] = T.max(s[i], 1e-6) / 127.0
+                for i, j in T.Parallel(G, C):
+                    y[i, j] = x[i, j] / s[i]
+                T.copy(y, Y[bx * R + r, 0, 0])
+                T.copy(s, S[bx * R + r, 0])
+
+    def meaning(x: Any) -> Tensors:
+        s = x.float().abs().amax(-1).clamp(min=1e-6) / 127
+        return (x.float() / s[..., None]).half(), s
+
+    return Case(kernel, [1, 2], (torch.randn(M, G, C).half(),), meaning)
+
+
+def elements_of_groups(M: int, N: int, R: int) -> Case:
+    """Elements of a tensor in groups, and a group of the tensor in another dimension."""
+    G, C = 4, N // 4
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((2, M, G, C), F32), B: T.Tensor((M, G), F32), Y: T.Tensor((M, G, C), F32)
+    ):  # fmt: skip
+        with T.Kernel(M // R) as bx:
+            x, y = T.alloc_shared((G, C), F32), T.alloc_shared((G, C), F32)
+            s = T.alloc_shared((G,), F32)
+            for r in T.serial(R):
+                row = bx * R + r
+                T.copy(X[1, row, 0, 0], x)
+                T.reduce_sum(x, s, dim=1)
+                for i, j in T.Parallel(G, C):
+                    y[i, j] = X[0, row, i, j] * s[i] + B[row, i]
+                T.copy(y, Y[row, 0, 0])
+
+    def meaning(x: Any, b: Any) -> Tensors:
+        return (x[0] * x[1].sum(-1, keepdim=True) + b[..., None],)
+
+    return Case(kernel, [2], (torch.randn(2, M, G, C), torch.randn(M, G)), meaning)
+
+
+def gathered(M: int, N: int, R: int) -> Case:
+    """Rows of which a tensor has the numbers, two of them in each row of it."""
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((M, N), F16), index: T.Tensor((M, 2), I32), W: T.Tensor((M,), F32),
+        Y: T.Tensor((M, N), F16),
+    ):  # fmt: skip
+        with T.Kernel(M // R) as bx:
+            a, b = T.alloc_shared((N,), F16), T.alloc_shared((N,), F16)
+            for r in T.serial(R):
+                first = index[bx * R + r, 0]
+                T.copy(X[first // 2, 0], a)
+                T.copy(X[index[bx * R + r, 1], 0], b)
+                for j in T.Parallel(N):
+                    a[j] = a[j] * W[bx * R + r] + b[j]
+                T.copy(a, Y[bx * R + r, 0])
+
+    def meaning(x: Any, i: Any, w: Any) -> Tensors:
+        x = x.float()
+        return ((x[i[:, 0].long() // 2] * w[:, None] + x[i[:, 1].long()]).half(),)
+
+    rows = torch.stack([torch.randint(0, 2 * M, (M,)), torch.randperm(M)], 1)
+    return Case(kernel, [3], (torch.randn(M, N).half(), rows.int(), torch.randn(M)), meaning)
+
+
+def scattered(M: int, N: int, R: int) -> Case:
+    """Each block stores a row where a tensor says; a permutation, so that none meets another."""
+    assert R
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), F32), index: T.Tensor((M,), I32), Y: T.Tensor((M, N), F32)):
+        with T.Kernel(M) as bx:
+            x = T.alloc_shared((N,), F32)
+            T.copy(X[bx, 0], x)
+            for j in T.Parallel(N):
+                x[j] = x[j] * 2.0
+            T.copy(x, Y[index[bx], 0])
+
+    def meaning(x: Any, i: Any) -> Tensors:
+        y = torch.empty_like(x)
+        y[i.long()] = x * 2
+        return (y,)
+
+    return Case(kernel, [2], (torch.randn(M, N), torch.randperm(M).int()), meaning)
+
+
+def neighbours_of_groups(M: int, N: int, R: int) -> Case:
+    """A block uses the group of the next one too."""
+    G, C = 4, N // 4
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M + 1, G, C), F32), Y: T.Tensor((M, G, C), F32)):
+        with T.Kernel(M // R) as bx:
+            x, y = T.alloc_shared((G, C), F32), T.alloc_shared((G, C), F32)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0, 0], x)
+                T.copy(X[bx * R + r + 1, 0, 0], y)
+                for i, j in T.Parallel(G, C):
+                    x[i, j] = x[i, j] - y[i, j]
+                T.copy(x, Y[bx * R + r, 0, 0])
+
+    meaning = lambda x: (x[:-1] - x[1:],)  # noqa: E731
+    return Case(kernel, [1], (torch.randn(M + 1, G, C),), meaning)
+
+
+def parts_of_groups(M: int, N: int, R: int) -> Case:
+    """The first three of five rows of a group, with a sum of all three."""
+    C = N // 4
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, 5, C), F32), Y: T.Tensor((M, 3, C), F32)):
+        with T.Kernel(M // R) as bx:
+            x, s = T.alloc_shared((3, C), F32), T.alloc_shared((C,), F32)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0:3, 0:C], x)
+                T.reduce_sum(x, s, dim=0)
+                for i, j in T.Parallel(3, C):
+                    x[i, j] = x[i, j] - s[j]
+                T.copy(x, Y[bx * R + r, 0, 0])
+
+    meaning = lambda x: (x[:, :3] - x[:, :3].sum(1, keepdim=True),)  # noqa: E731
+    return Case(kernel, [1], (torch.randn(M, 5, C),), meaning)
+
+
+def named_in_three(M: int, N: int, R: int) -> Case:
+    """A name for a value of all three places of a grid."""
+    K = 3
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((R, M, K, N), F32), W: T.Tensor((R, M, K), I32), Y: T.Tensor((R, M, K, N), F32)
+    ):  # fmt: skip
+        with T.Kernel(M, R, K) as (bx, by, bz):
+            x = T.alloc_shared((N,), F32)
+            weight = W[by, bx, bz]
+            T.copy(X[by, bx, bz, 0], x)
+            for j in T.Parallel(N):
+                x[j] = x[j] * weight + bx
+            T.copy(x, Y[by, bx, bz, 0])
+
+    def meaning(x: Any, w: Any) -> Tensors:
+        return (x * w[..., None] + torch.arange(M)[:, None, None],)
+
+    weights = torch.randint(0, 4, (R, M, K)).int()
+    return Case(kernel, [2], (torch.randn(R, M, K, N), weights), meaning)
+
+
+TOGETHER = (
+    means, weighted, in_chunks, masked, named, rotated, of_threads, groups, elements_of_groups,
+    gathered, scattered, neighbours_of_groups, named_in_three,
+)  # fmt: skip
 # No row of boxes is shorter work than the tile of a block.
-AS_THEY_ARE = (table_for_rows,)
+AS_THEY_ARE = (table_for_rows, parts_of_groups)
 IN_ORDER = (sums_so_far, last_stays, overlapping, two_stores, in_place)
 # Whole numbers of rows for each core and not, rows of whole blocks and not, an iteration and five.
 SIZES = ((256, 256, 4), (1536, 64, 3), (240, 128, 1), (100, 40, 5))

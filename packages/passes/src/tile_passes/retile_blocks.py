@@ -13,10 +13,11 @@ def retile_blocks(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: tiles chosen for another chip are too small for this one: neighbours
     load the same operand, and single rows do not fill an instruction. The labels of operations show
     the dimensions of tiles that follow an index of the grid; these may become longer if the index
-    decides nothing else. Tiles of one row get a dimension for the rows of neighbours. Iterations of
-    the loop that ends a block become blocks where they do not depend on each other. The time model
-    and the room in each memory choose the length. Tiles that do not fit are cut in the same way,
-    into more blocks or a loop, and a remark reports it. The overlap of pipelined loops is left
+    decides nothing else. Tiles of one row get a dimension for the rows of neighbours; those of a
+    group of rows are longer, and views of the tensors have all groups behind each other. Iterations
+    of the loop that ends a block become blocks where they do not depend on each other. The time
+    model and the room in each memory choose the length. Tiles that do not fit are cut in the same
+    way, into more blocks or a loop, and a remark reports it. The overlap of pipelined loops is left
     open, as by `num_stages="auto"`: a number for another chip is a hint. The pass does all this
     only if the kernel leaves tiles to the compiler (`Automatic.TILES`). For speed alone
     (`Automatic.NEIGHBOURS`) it merges only tiles of neighbours, in a grid larger than the chip, and

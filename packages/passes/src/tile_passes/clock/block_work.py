@@ -37,6 +37,8 @@ from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 
 Resource = tuple[Core, Pipe]
 Values = Mapping[Var, Expr]
+# Of what is loaded or stored, where blocks follow each other on one core.
+VERSIONS = 2
 
 
 class BlockWork:
@@ -62,13 +64,15 @@ class BlockWork:
 
     def overlapped(self, count: int) -> float:
         """Of so many blocks, one after the other: pipes wait for each other in the first iterations
-        of the first block and in the last of the last."""
+        of the first block and in the last of the last. A block waits for versions of tiles, those
+        of the block before the last."""
         whole = self._longest({})
         self._once = True
         first = self._longest({})
         alone = sum(self._busy.values())
         self._once = False
-        return count * whole + alone - first + TIMING.gm_load_latency
+        one = whole + alone - first + TIMING.gm_load_latency
+        return one + (count - 1) * max(whole, one / VERSIONS)
 
     def share(self, core: Core, pipe: Pipe) -> float:
         """The time of a pipe as a part of that of the busiest one."""

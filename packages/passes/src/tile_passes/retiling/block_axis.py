@@ -13,12 +13,12 @@ from dataclasses import field
 from itertools import product
 
 from tile_ir import (
+    OPS,
     Access,
     Binary,
     Body,
     Break,
     Buffer,
-    Const,
     Effect,
     Expr,
     For,
@@ -48,6 +48,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.retiling.longer_tiles import longer_region
 
 Dim = tuple[Buffer, int]
 # The dimensions of each operand that go along.
@@ -173,7 +174,24 @@ class _AxisReader:
             raise Against("a loop is as long as the place of the block says")
         if loop.kind is LoopKind.PARALLEL:
             seen = replace(seen, parallel=(*seen.parallel, loop))
+        elif loop in self.axis.loops or _copies_row(loop):
+            self.row_by_row(loop, replace(seen, parallel=(*seen.parallel, loop)))
+            return
         self.body(loop.body, seen)
+
+    def row_by_row(self, loop: For, seen: _Seen) -> None:
+        """A loop that copies each row of a tile from or to a place of its own."""
+        for op in loop.body:
+            assert isinstance(op, Op), "a copy of a row"
+            for region in (op.region("dst"), op.region("src")):
+                for dim, s in enumerate(region.dims):
+                    if s.offset == loop.var and region.memory is not Memory.GM:
+                        self.join(loop)
+                        self.add(region.buffer, dim)
+                    elif self.depends(s.extent, seen):
+                        raise Against("the size of a tile depends on the block")
+                    elif self.depends(s.offset, seen):
+                        self.value(s.offset, seen)
 
     # Expressions ---------------------------------------------------------------------------------
 
@@ -352,6 +370,14 @@ class _AxisReader:
             yield {**marks, **more}
 
 
+def _copies_row(loop: For) -> bool:
+    """Whether a loop of one iteration copies a row of a tile, and nothing else."""
+    if loop.kind is not LoopKind.SERIAL or not is_constant(loop.stop, 1):
+        return False
+    (stmt, *more) = loop.body
+    return not more and isinstance(stmt, Op) and stmt.opdef is OPS["copy"]
+
+
 def _accessed(op: Op) -> Iterator[tuple[int, Region, Access]]:
     known = list(accesses(op))
     for number, operand in enumerate(op.operands):
@@ -368,16 +394,3 @@ def _longer(op: Op, marks: Marks, times: int) -> Op:
         assert isinstance(region, Region), "marks are of regions"
         operands[number] = longer_region(region, dim, times, grow=region.memory is not Memory.GM)
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
-
-
-def longer_region(region: Region, dim: int, times: int, grow: bool) -> Region:
-    """A region with a longer dimension; `grow`: of a buffer that is longer too."""
-    buffer = longer_buffer(region.buffer, dim, times) if grow else region.buffer
-    s = region.dims[dim]
-    longer = Slice(s.offset, Const((constant_value(s.extent) or 1) * times), s.stride)
-    return Region(buffer, (*region.dims[:dim], longer, *region.dims[dim + 1 :]))
-
-
-def longer_buffer(buffer: Buffer, dim: int, times: int) -> Buffer:
-    size = Const((constant_value(buffer.shape[dim]) or 1) * times)
-    return replace(buffer, shape=(*buffer.shape[:dim], size, *buffer.shape[dim + 1 :]))

@@ -27,6 +27,7 @@ from tile_ir import (
     buffer_bytes,
     constant_value,
     expressions,
+    is_constant,
     loads,
     map_expressions,
     replace_buffers,
@@ -46,11 +47,11 @@ from tile_passes.retiling.block_axis import (
     Against,
     BlockAxis,
     block_axis,
-    longer_buffer,
-    longer_region,
 )
 from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
 from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
+from tile_passes.retiling.joined_rows import with_joined_rows
+from tile_passes.retiling.longer_tiles import longer_buffer, longer_region
 from tile_passes.retiling.loop_places import with_loop_places
 from tile_passes.retiling.single_rows import with_single_rows
 
@@ -108,10 +109,16 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
     before = _cycles(new, grid.blocks, target)
     placed, axes, against = rows_and_axes(new, grid, target)
     factors = best_factors(placed, grid, axes, target, _cycles, LEAST_GAIN) if axes else {}
-    blocks = grid.blocks // math.prod(factors.values())
+    blocks, after = grid.blocks, before
     if factors:
-        new = retiled(placed, grid, axes, factors)
-    after = _cycles(new, blocks, target)
+        longer = retiled(placed, grid, axes, factors)
+        fewer = grid.blocks // math.prod(factors.values())
+        cycles = _cycles(longer, fewer, target)
+        # Rows that tiles get may be more work than what neighbours share.
+        if placed is new or cycles < LEAST_GAIN * after:
+            new, blocks, after = longer, fewer, cycles
+        else:
+            factors = {}
     if blocks > target.cube_cores:
         places = [grid.var(d) // factors.get(grid.var(d), 1) for d in grid.dims]
         new = begun_elsewhere(new, simplify(sum(places[1:], places[0])))
@@ -121,18 +128,24 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
 def rows_and_axes(
     func: Func, grid: Grid, target: Target
 ) -> tuple[Func, list[BlockAxis], dict[Var, str]]:
-    """The function with rows in its tiles for places along which blocks can become one then, all
-    those places, and why others can not."""
+    """The function with rows in its tiles, or those of a group in one dimension, for places along
+    which blocks can become one then, all those places, and why others can not."""
     axes, against = axes_of(func, grid, target)
     rows = func
     for place in against:
+        rows = _with_rows_at(rows, place, target) or rows
+    return (func, axes, against) if rows is func else (rows, *axes_of(rows, grid, target))
+
+
+def _with_rows_at(func: Func, place: Var, target: Target) -> Func | None:
+    for with_rows in (with_single_rows, with_joined_rows):
         try:
-            found = with_single_rows(rows, place)
+            found = with_rows(func, place)
             block_axis(found, place, target)
         except Against:
             continue
-        rows = found
-    return (func, axes, against) if rows is func else (rows, *axes_of(rows, grid, target))
+        return found
+    return None
 
 
 def axes_of(func: Func, grid: Grid, target: Target) -> tuple[list[BlockAxis], dict[Var, str]]:
@@ -205,10 +218,15 @@ def _longer_op(
             continue
         for dim in range(len(region.dims)):
             times = slices.get((op, number, dim)) or growth.get((region.buffer, dim))
-            if times is not None:
+            # A copy in a loop over rows is of one row.
+            if times is not None and not _is_of_row(region, dim):
                 region = longer_region(region, dim, times, grow=False)
         operands[number] = region
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
+
+
+def _is_of_row(region: Region, dim: int) -> bool:
+    return region.memory is not Memory.GM and not is_constant(region.dims[dim].offset, 0)
 
 
 def usual_share(func: Func, target: Target) -> float:

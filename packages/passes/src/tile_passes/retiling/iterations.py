@@ -38,7 +38,7 @@ from tile_ir.ops.movement import loads_l1
 from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.gemm import LONGEST_TILE
 from tile_passes.products.product_loop import ProductLoop, product_loops
-from tile_passes.retiling.block_axis import longer_buffer, longer_region
+from tile_passes.retiling.longer_tiles import longer_buffer, longer_region
 
 # Blocks that run side by side begin at one of so many places along k, each of which has at least so
 # many elements: rows are loaded in runs of that length from there on.

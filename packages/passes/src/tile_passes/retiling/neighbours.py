@@ -40,13 +40,13 @@ def plan_neighbours(func: Func, target: Target) -> Retiling:
 
 
 def _of_blocks(func: Func, target: Target) -> Retiling:
-    placed = with_places(func)
-    grid = grid_of(placed)
+    func = with_places(func)
+    grid = grid_of(func)
     if grid is None:
         return Retiling(func, {}, {})
     if grid.blocks <= target.cube_cores:
         return Retiling(func, {}, {grid.block: "all of them run at a time"})
-    placed, found, against = rows_and_axes(placed, grid, target)
+    placed, found, against = rows_and_axes(func, grid, target)
     axes = [a for a in found if _promises(placed, grid, a, target)]
     factors: Factors = {}
     if axes:
@@ -57,6 +57,8 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
     new = retiled(placed, grid, axes, factors)
     before = _cycles(func, grid.blocks, target)
     after = _cycles(new, grid.blocks // math.prod(factors.values()), target)
+    if placed is not func and after > LEAST_GAIN * before:
+        return Retiling(func, {a.place: 1 for a in found}, against)
     return Retiling(new, chosen, against, before, after)
 
 

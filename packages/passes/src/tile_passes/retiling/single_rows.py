@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from tile_ir import (
+    OPS,
     Body,
     Buffer,
     Const,
@@ -29,7 +30,9 @@ from tile_ir import (
     is_constant,
     loads,
     map_own_expressions,
+    map_region,
     resolved,
+    substitute,
     walk,
     walk_expr,
     with_bodies,
@@ -111,7 +114,9 @@ class _Rows:
         found: list[Stmt] = []
         for number, stmt in enumerate(body):
             if isinstance(stmt, Let) and stmt.var != self.place:
-                known = {**known, stmt.var: stmt.value}
+                # Other places stay names: where they are in the grid changes.
+                if _mentions(resolved(stmt.value, known), {self.place, *self.tiles}):
+                    known = {**known, stmt.var: stmt.value}
                 loaded = {x.buffer for x in loads(stmt)}
                 if loaded & written_buffers(body[number + 1 :]):
                     raise Against("a value of a tile is used after the tile has changed")
@@ -126,6 +131,8 @@ class _Rows:
                 return self.elements(stmt, known) if self.is_of_rows(stmt, known) else stmt
             case _ if any(_mentions(resolved(e, known), self.tiles) for e in expressions(stmt)):
                 raise Against("single elements of a tile are used")
+            case Op() if self.is_found(stmt, known):
+                return self.row_by_row(stmt, known)
             case Op():
                 return self.op(stmt)
         return with_bodies(stmt, tuple(self.body(b, known) for b in bodies(stmt)))
@@ -151,6 +158,36 @@ class _Rows:
         if region.buffer not in self.new:
             return region
         return Region(self.new[region.buffer], (ROW, *region.dims))
+
+    # Rows that stand anywhere ---------------------------------------------------------------------
+
+    def is_found(self, op: Op, known: Mapping[Var, Expr]) -> bool:
+        """Whether a copy is of a row whose number is a value of a tensor."""
+        return op.opdef is OPS["copy"] and any(
+            isinstance(part, Load) and _mentions(part, {self.place})
+            for expr in expressions(op)
+            for part in walk_expr(resolved(expr, known))
+        )
+
+    def row_by_row(self, op: Op, known: Mapping[Var, Expr]) -> Stmt:
+        """The copy in a loop over its row: rows of neighbours do not follow each other."""
+        row = Var(self.names.fresh("row"), self.place.dtype)
+        found = {v: e for v in known if _mentions(e := resolved(known[v], known), {self.place})}
+        inside = {self.place: self.place + row}
+        operands: list[Expr | Region | None] = []
+        for operand in op.operands:
+            if not isinstance(operand, Region):
+                raise Against("copy takes a value")
+            if operand.buffer in self.tiles:
+                rest = operand.dims if operand.buffer in self.new else operand.dims[1:]
+                buffer = self.new.get(operand.buffer, operand.buffer)
+                operands.append(Region(buffer, (Slice(row, Const(1)), *rest)))
+            else:
+                operands.append(
+                    map_region(operand, lambda e: substitute(resolved(e, found), inside))
+                )
+        copied = Op(op.opdef, tuple(operands), op.attrs, op.loc)
+        return For(row, ZERO, Const(1), LoopKind.SERIAL, (copied,), op.loc)
 
     # Elements ------------------------------------------------------------------------------------
 
