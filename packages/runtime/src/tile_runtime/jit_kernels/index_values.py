@@ -10,7 +10,7 @@ walk through a part from where it begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from itertools import combinations
 from typing import Any
@@ -29,7 +29,6 @@ from tile_ir import (
     Memory,
     Op,
     Region,
-    Stmt,
     Store,
     Var,
     accesses,
@@ -41,7 +40,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
-from tile_ir.analysis import Interval, Ranges, element, interval, launch_ranges, walk_with_ranges
+from tile_ir.analysis import Interval, Ranges, interval, launch_ranges, regions_of, walk_with_ranges
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.traversal import map_region, replace_in
 
@@ -130,7 +129,7 @@ class _Accesses:
                 named[stmt.var] = with_values(stmt.value)
         return _Accesses(
             map_expressions(body, with_values),
-            tuple(tuple(map_region(r, with_values) for r in _regions(s)) for s in walk(body)),
+            tuple(tuple(map_region(r, with_values) for r, *_ in regions_of(s)) for s in walk(body)),
             frozenset(begins),
         )
 
@@ -177,15 +176,6 @@ class _Accesses:
                     end = offset.high + (extent.high - 1) * s.stride + 1
                     found.append(max(-offset.low, end - interval(size, here).low, 0))
         return found
-
-
-def _regions(stmt: Stmt) -> Iterator[Region]:
-    match stmt:
-        case Op():
-            yield from (region for region, _ in accesses(stmt))
-        case Store(buffer=buffer, indices=indices):
-            yield element(buffer, indices)
-    yield from (element(load.buffer, load.indices) for load in loads(stmt))
 
 
 def _sources(body: Body, value_of: Mapping[Buffer, Var]) -> dict[Buffer, Var]:
