@@ -158,7 +158,7 @@ def test_loads_ahead_keep_their_place_and_take_the_last_blocks() -> None:
     names = [s for s in told(source) if s not in ("fresh_word", "add_gm")]
     assert names == ["one", "two", "prefetch_v", "add"]
     part = source.partition("task prefetch_v")[2]
-    assert "blocks = 24" in source and "if ((block_1 + 2) % 24 < 2)" in part
+    assert "blocks = 16" in source and "if ((block_1 + 2) % 16 < 2)" in part
 
 
 @pytest.mark.parametrize(

@@ -244,38 +244,51 @@ def replace_own_buffers(
     if new.keys().isdisjoint(buffers_of(stmt)):
         return stmt
 
-    def first(old: Buffer) -> tuple[Expr, ...]:
-        return (parts[old],) if old in parts else ()
+    def part(region: Region) -> Region | None:
+        old = region.buffer
+        if old not in new:
+            return None
+        first = (Slice(parts[old], Const(1)),) if old in parts else ()
+        return Region(new[old], (*first, *region.dims))
+
+    changed = map_places(stmt, part)
+    match stmt, changed:
+        case Op(opdef=opdef), Op() if "dim" in (names := [a.name for a in opdef.attrs]):
+            # The only dimension of its source becomes the last.
+            src, given = stmt.region("src"), zip(names, stmt.attrs, strict=True)
+            if len(src.dims) == 1 and src.buffer in parts:
+                attrs = tuple(-1 if name == "dim" else value for name, value in given)
+                return replace(changed, attrs=attrs)
+    return changed
+
+
+def map_places(stmt: Stmt, fn: Callable[[Region], Region | None]) -> Stmt:
+    """The statement with every part of a buffer that it uses itself, region or element, replaced by
+    what `fn` gives for it, whose parts of one element stay such; None keeps a part."""
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)
-        if isinstance(inside, Load) and inside.buffer in new:
-            return Load(new[inside.buffer], (*first(inside.buffer), *inside.indices))
-        return inside
+        if not isinstance(inside, Load) or (new := at(inside.buffer, inside.indices)) is None:
+            return inside
+        return Load(new.buffer, _offsets(new))
 
-    def operand(o: Operand) -> Operand:
-        if isinstance(o, Region) and o.buffer in new:
-            lead = (Slice(index, Const(1)) for index in first(o.buffer))
-            return Region(new[o.buffer], (*lead, *o.dims))
-        return o
+    def at(buffer: Buffer, indices: tuple[Expr, ...]) -> Region | None:
+        return fn(Region(buffer, tuple([Slice(index, Const(1)) for index in indices])))
 
-    if any(load.buffer in new for load in loads(stmt)):
+    if loads(stmt):
         stmt = map_own_expressions(stmt, element)
     match stmt:
         case Op(opdef=opdef, operands=operands, attrs=attrs):
-            changed = tuple([operand(o) for o in operands])
-            if _same(operands, changed):
-                return stmt
-            names = [a.name for a in opdef.attrs]
-            if "dim" in names:
-                # The only dimension of its source becomes the last.
-                src, given = stmt.region("src"), zip(names, attrs, strict=True)
-                if len(src.dims) == 1 and src.buffer in parts:
-                    attrs = tuple(-1 if name == "dim" else value for name, value in given)
-            return Op(opdef, changed, attrs, stmt.loc)
-        case Store(buffer=buffer, indices=indices) if buffer in new:
-            return replace(stmt, buffer=new[buffer], indices=(*first(buffer), *indices))
+            changed = tuple([fn(o) or o if isinstance(o, Region) else o for o in operands])
+            return stmt if _same(operands, changed) else Op(opdef, changed, attrs, stmt.loc)
+        case Store(buffer=buffer, indices=indices):
+            new = at(buffer, indices)
+            return stmt if new is None else replace(stmt, buffer=new.buffer, indices=_offsets(new))
     return stmt
+
+
+def _offsets(region: Region) -> tuple[Expr, ...]:
+    return tuple([s.offset for s in region.dims])
 
 
 def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:

@@ -16,14 +16,10 @@ from tile_ir import (
     For,
     Func,
     Let,
-    Load,
     Memory,
-    Op,
     Phase,
     Region,
-    Slice,
     Stmt,
-    Store,
     Target,
     Var,
     bodies,
@@ -31,8 +27,8 @@ from tile_ir import (
     difference,
     expressions,
     is_constant,
-    loads,
     map_own_expressions,
+    map_places,
     rebuild,
     rewrite,
     simplify,
@@ -42,6 +38,7 @@ from tile_ir import (
     with_statements,
     written_buffers,
 )
+from tile_ir.analysis import element, regions_of
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.parallel.nest_form import is_parallel
@@ -112,44 +109,20 @@ class _Flat:
         found: list[Stmt] = []
         for stmt in body:
             if is_parallel(stmt):
-                (stmt,) = rewrite((stmt,), self.statement)
+                (stmt,) = rewrite((stmt,), lambda s: map_places(s, self.place))
                 (stmt,) = rewrite((stmt,), lambda s: map_own_expressions(s, self.bound))
             else:
                 stmt = with_bodies(stmt, tuple(self.statements(b) for b in bodies(stmt)))
             found.append(stmt)
         return with_statements(body, found)
 
-    def statement(self, stmt: Stmt) -> Stmt:
-        stmt = map_own_expressions(stmt, self.expression)
-        match stmt:
-            case Store(buffer=buffer, indices=indices, value=value, loc=loc):
-                place = self.place(buffer, indices)
-                return stmt if place is None else Store(*place, value, loc)
-            case Op(operands=operands):
-                new = tuple(self.region(o) if isinstance(o, Region) else o for o in operands)
-                return stmt if new == operands else Op(stmt.opdef, new, stmt.attrs, stmt.loc)
-        return stmt
-
-    def expression(self, e: Expr) -> Expr:
-        new = rebuild(e, self.expression)
-        place = self.place(new.buffer, new.indices) if isinstance(new, Load) else None
-        return new if place is None else Load(*place)
-
-    def region(self, region: Region) -> Region:
-        offsets = _element(region)
-        place = None if offsets is None else self.place(region.buffer, offsets)
-        return (
-            region
-            if place is None
-            else Region(place[0], tuple(Slice(i, Const(1)) for i in place[1]))
-        )
-
-    def place(
-        self, tensor: Buffer, indices: tuple[Expr, ...]
-    ) -> tuple[Buffer, tuple[Expr, ...]] | None:
-        """The view and the indices there of an element; None where it keeps its own."""
-        found = self.flattened(tensor, indices) if tensor in self.tensors else None
-        return None if found is None else (self.view(tensor, found[0]), found[1])
+    def place(self, region: Region) -> Region | None:
+        """An element as one of a view; None where it keeps its own name."""
+        tensor, indices = region.buffer, _element(region)
+        found = None
+        if indices is not None and tensor in self.tensors:
+            found = self.flattened(tensor, indices)
+        return None if found is None else element(self.view(tensor, found[0]), found[1])
 
     def flattened(
         self, tensor: Buffer, indices: tuple[Expr, ...]
@@ -231,13 +204,8 @@ def _uses(body: Body, in_nest: bool) -> Iterator[tuple[Buffer, tuple[Expr, ...] 
     """Every read and written buffer, with the indices of single elements in `T.Parallel`."""
     for stmt in body:
         inside = in_nest or is_parallel(stmt)
-        for load in loads(stmt):
-            yield load.buffer, load.indices if inside else None
-        if isinstance(stmt, Store):
-            yield stmt.buffer, stmt.indices if inside else None
-        for operand in stmt.operands if isinstance(stmt, Op) else ():
-            if isinstance(operand, Region):
-                yield operand.buffer, _element(operand) if inside else None
+        for region, *_ in regions_of(stmt):
+            yield region.buffer, _element(region) if inside else None
         for inner in bodies(stmt):
             yield from _uses(inner, inside)
 

@@ -4,37 +4,31 @@ groups of neighbours are a longer tile then, and no tile gets another dimension.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from tile_ir import (
     Alloc,
     Body,
     Buffer,
-    Const,
     Expr,
     For,
     Func,
     Let,
-    Load,
     Memory,
-    Op,
     Region,
     Slice,
-    Stmt,
-    Store,
     Var,
     bodies,
     constant_value,
-    expressions,
     is_constant,
     linear_form,
-    map_own_expressions,
+    map_places,
     resolved,
+    rewrite,
     simplify,
     walk_expr,
-    with_bodies,
-    with_statements,
 )
-from tile_ir.expr import rebuild
+from tile_ir.analysis import regions_of
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import is_symmetric
 from tile_passes.free_names import FreeNames
@@ -55,10 +49,9 @@ def with_joined_rows(func: Func, place: Var) -> Func:
         raise Against("no block uses a group of rows")
     if any(t not in func.tensors or is_symmetric(t) for t in views):
         raise Against("a tensor is of one launch, or of several ranks")
-    viewed = _Views({t: (view, uses.dims[t] or 0) for t, view in views.items()})
+    body = rewrite(func.launch.body, lambda s: map_places(s, partial(_named, uses.dims, views)))
     roots = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
     more = (Alloc(v, v.loc, alias_of=roots.get(t, t)) for t, v in views.items())
-    body = viewed.body(func.launch.body)
     return func.with_body(body, allocs=(*func.launch.allocs, *more))
 
 
@@ -66,6 +59,19 @@ def _joined(tensor: Buffer, dim: int, names: FreeNames) -> Buffer:
     first, second = tensor.shape[dim : dim + 2]
     shape = (*tensor.shape[:dim], simplify(first * second), *tensor.shape[dim + 2 :])
     return replace(tensor, name=names.fresh(f"{tensor.name}_rows"), shape=shape)
+
+
+def _named(
+    dims: Mapping[Buffer, int | None], views: Mapping[Buffer, Buffer], region: Region
+) -> Region | None:
+    """A region of a tensor as one of its view, which has the dimension and the next one as one."""
+    tensor, dim = region.buffer, dims.get(region.buffer)
+    if dim is None:
+        return None
+    outer, inner = region.dims[dim : dim + 2]
+    offset = simplify(outer.offset * tensor.shape[dim + 1] + inner.offset)
+    joined = replace(inner, offset=offset)
+    return Region(views[tensor], (*region.dims[:dim], joined, *region.dims[dim + 2 :]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,9 @@ class _PlaceUses:
         for stmt in body:
             if isinstance(stmt, Let) and stmt.var != self.place:
                 known = {**known, stmt.var: stmt.value}
-            for buffer, dims in _accessed(stmt):
-                if buffer.memory is Memory.GM:
-                    self.use(buffer, [_resolved(s, known) for s in dims], ends)
+            for region, *_ in regions_of(stmt):
+                if region.memory is Memory.GM:
+                    self.use(region.buffer, [_resolved(s, known) for s in region.dims], ends)
             inner = ends
             if isinstance(stmt, For) and is_constant(stmt.start, 0):
                 end = constant_value(stmt.stop)
@@ -115,59 +121,5 @@ class _PlaceUses:
         return last + length <= size
 
 
-def _accessed(stmt: Stmt) -> list[tuple[Buffer, Dims]]:
-    found: list[tuple[Buffer, Dims]] = []
-    for expr in expressions(stmt):
-        loads = (part for part in walk_expr(expr) if isinstance(part, Load))
-        found += [(load.buffer, _elements(load.indices)) for load in loads]
-    if isinstance(stmt, Store):
-        found.append((stmt.buffer, _elements(stmt.indices)))
-    if isinstance(stmt, Op):
-        found += [(o.buffer, o.dims) for o in stmt.operands if isinstance(o, Region)]
-    return found
-
-
-def _elements(indices: Sequence[Expr]) -> list[Slice]:
-    return [Slice(index, Const(1)) for index in indices]
-
-
 def _resolved(s: Slice, known: Mapping[Var, Expr]) -> Slice:
     return replace(s, offset=resolved(s.offset, known), extent=resolved(s.extent, known))
-
-
-@dataclass(frozen=True, slots=True)
-class _Views:
-    """Tensors with their views, and the first of the dimensions that are one there."""
-
-    of: Mapping[Buffer, tuple[Buffer, int]]
-
-    def body(self, body: Body) -> Body:
-        return with_statements(body, map(self.stmt, body))
-
-    def stmt(self, stmt: Stmt) -> Stmt:
-        new = map_own_expressions(stmt, self.expr)
-        match new:
-            case Store(buffer=buffer, indices=indices) if buffer in self.of:
-                buffer, dims = self.renamed(buffer, _elements(indices))
-                return replace(new, buffer=buffer, indices=tuple(s.offset for s in dims))
-            case Op(operands=operands):
-                regions = (self.region(o) if isinstance(o, Region) else o for o in operands)
-                return replace(new, operands=tuple(regions))
-        return with_bodies(new, tuple(map(self.body, bodies(stmt))))
-
-    def expr(self, expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.buffer in self.of:
-            buffer, dims = self.renamed(expr.buffer, _elements(tuple(map(self.expr, expr.indices))))
-            return Load(buffer, tuple(s.offset for s in dims))
-        return expr if isinstance(expr, Const | Var) else rebuild(expr, self.expr)
-
-    def region(self, region: Region) -> Region:
-        if region.buffer not in self.of:
-            return region
-        return Region(*self.renamed(region.buffer, region.dims))
-
-    def renamed(self, tensor: Buffer, dims: Dims) -> tuple[Buffer, tuple[Slice, ...]]:
-        view, dim = self.of[tensor]
-        outer, inner = dims[dim : dim + 2]
-        offset = simplify(outer.offset * tensor.shape[dim + 1] + inner.offset)
-        return view, (*dims[:dim], replace(inner, offset=offset), *dims[dim + 2 :])

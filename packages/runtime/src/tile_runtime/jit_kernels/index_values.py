@@ -77,7 +77,7 @@ class IndexValues:
 def index_values(func: Func, sizes: Mapping[str, int | float]) -> dict[str, IndexValues]:
     """Find the integer tensors, by name, that a kernel takes places or lengths from, and their
     values. `sizes`: the scalar arguments and symbolic sizes of a call. Source of the rule: an
-    index is at least 0 and less than its dimension (language.md, memory errors)."""
+    index is at least 0 and less than its dimension (docs/use/checks.md)."""
     value_of = {
         p: Var(f"an element of {p.name}", p.dtype)
         for p in func.params
