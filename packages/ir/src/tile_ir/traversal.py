@@ -263,8 +263,8 @@ def replace_own_buffers(
 
 
 def map_places(stmt: Stmt, fn: Callable[[Region], Region | None]) -> Stmt:
-    """The statement with every part of a buffer that it uses itself, region or element, replaced by
-    what `fn` gives for it, whose parts of one element stay such; None keeps a part."""
+    """Replace each region and element that the statement itself uses by what `fn` gives for it.
+    None keeps it, and an element stays one."""
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)
