@@ -263,8 +263,8 @@ def replace_own_buffers(
 
 
 def map_places(stmt: Stmt, fn: Callable[[Region], Region | None]) -> Stmt:
-    """Replace each region and element that the statement itself uses by what `fn` gives for it.
-    None keeps it, and an element stays one."""
+    """Replace the regions and elements of a statement, but not of those inside it, by `fn` of them.
+    None keeps one, and an element stays an element."""
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)
