@@ -64,15 +64,18 @@ class BlockWork:
 
     def overlapped(self, count: int) -> float:
         """Of so many blocks, one after the other: pipes wait for each other in the first iterations
-        of the first block and in the last of the last. A block waits for versions of tiles, those
-        of the block before the last."""
+        of the first block and in the last of the last. On each kind of core, a block waits for
+        versions of tiles, those of the block before the last."""
         whole = self._longest({})
         self._once = True
         first = self._longest({})
-        alone = sum(self._busy.values())
+        alone: dict[Core, float] = defaultdict(float)
+        for (core, _), cycles in self._busy.items():
+            alone[core] += cycles
         self._once = False
-        one = whole + alone - first + TIMING.gm_load_latency
-        return one + (count - 1) * max(whole, one / VERSIONS)
+        more = whole - first + TIMING.gm_load_latency
+        held = max(alone.values(), default=0.0) + more
+        return sum(alone.values()) + more + (count - 1) * max(whole, held / VERSIONS)
 
     def share(self, core: Core, pipe: Pipe) -> float:
         """The time of a pipe as a part of that of the busiest one."""
