@@ -88,6 +88,17 @@ def one_hot(M=64, N=64):
     return main
 
 
+@T.jit(out_idx=[-1])
+def neighbours_added(M=64, N=64):
+    @T.prim_func
+    def main(X: T.Tensor((M, N + 1), "int32"), Y: T.Tensor((M, N), "int32")):
+        with T.Kernel(M // 8, threads=2) as b:
+            for i, j in T.Parallel(8, N):
+                Y[b * 8 + i, j] = X[b * 8 + i, j] + X[b * 8 + i, j + 1]
+
+    return main
+
+
 S = T.symbolic("S")
 
 
@@ -119,8 +130,9 @@ PLACES, LENGTHS, BEGINS = IndexUse.PLACES, IndexUse.LENGTHS, IndexUse.BEGINS
          {"label": IndexValues(47, PLACES), "first": IndexValues(63, PLACES)}),
         (symbolic_rows(), {"S": 20}, {"idx": IndexValues(19, PLACES)}),
         (one_hot(), {}, {}),
+        (neighbours_added(), {}, {}),
     ],
-    ids=["rows", "every_fourth", "narrow", "parts", "copied", "symbolic", "data"],
+    ids=["rows", "every_fourth", "narrow", "parts", "copied", "symbolic", "data", "added"],
 )  # fmt: skip
 def test_bounds_keep_accesses_inside(kernel, sizes, expected) -> None:
     assert index_values(kernel.prim_func, sizes) == expected

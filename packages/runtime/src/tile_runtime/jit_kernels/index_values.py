@@ -148,8 +148,6 @@ class _Accesses:
 
     def use(self, value: Var) -> IndexUse | None:
         """Find how the scalar unit uses a value, or what it computes of it; None if it does not."""
-        if value in self.begins:
-            return IndexUse.BEGINS
         offsets = {part for regions in self.regions for r in regions for s in r.dims
                    for part in walk_expr(s.offset)}  # fmt: skip
         use, computed = IndexUse.PLACES if value in offsets else None, {value}
@@ -157,13 +155,13 @@ class _Accesses:
             if computed & variables_of(stmt):
                 match stmt:
                     case Let(var=var):
-                        use = IndexUse.PLACES
+                        use = use or IndexUse.PLACES
                         computed.add(var)
                     case For():
-                        return IndexUse.LENGTHS
+                        use = IndexUse.LENGTHS
                     case If() | Store(buffer=Buffer(memory=Memory.VAR)):
-                        use = IndexUse.PLACES
-        return use
+                        use = use or IndexUse.PLACES
+        return IndexUse.BEGINS if use is not None and value in self.begins else use
 
     def outside(self, known: Ranges) -> list[float]:
         """By how much each access may get out of its buffer, along each dimension."""
