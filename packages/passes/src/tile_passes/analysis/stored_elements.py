@@ -26,14 +26,15 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import constant_trips
+from tile_ir.scalars.arithmetic import EXACT
 
 # Places that are computed at most, in all iterations of all loops around.
 MOST_PLACES = 1 << 16
 
 _OPERATORS: Mapping[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
-    "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "min": min, "max": max,
+    **{op: EXACT[op] for op in ("+", "-", "*", "//", "%", "min", "max")},
+    "<<": operator.lshift, ">>": operator.rshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
 
 
