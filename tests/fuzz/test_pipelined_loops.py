@@ -4,6 +4,7 @@ bounds known when the kernel is compiled and not."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +12,7 @@ import pytest
 from kept_cases import kept
 
 import tile_ir
-from fuzz.kernels import in_pipelines, line_by_line
+from fuzz.kernels import in_given_orders, in_pipelines, line_by_line
 from fuzz.test_loop_shapes import branch, loop
 from fuzz.verdict import check, opinions
 from tile_ir import Automatic, For, Func, Phase
@@ -99,8 +100,43 @@ def test_bounds_known_at_run_time(body: str, stages: int, stop: str) -> None:
     _equal(loop("i", stop, BODIES[body], "%m" if "%m" in stop else 0), stages)
 
 
+@pytest.mark.parametrize("seed", kept(range(120), 16))
+def test_nests_that_share_tiles(seed: int) -> None:
+    """Loops in loops, each of which writes the same few tiles anew, in any order and stages."""
+    rng = random.Random(f"nest {seed}")
+    func = program(loop("i", rng.choice(("%n", 3, 5)), _nest(rng, "ijk")), rng.randint(1, 3))
+    _agreed(in_given_orders(func, rng), tight=seed % 3 == 0)
+
+
+def _nest(rng: random.Random, variables: str) -> str:
+    """Three to six statements of a loop, one of them a loop. What they read of `u`, `v` and `w` they
+    wrote; sums go from one to the next."""
+    row, written, text = f"%{variables[0]}", "", ""
+    count = rng.randint(3, 6)
+    inner = rng.randrange(count) if len(variables) > 1 else count
+    for number in range(count):
+        tile = rng.choice("uvw")
+        if number == inner:
+            text += loop(variables[1], rng.choice(("%m", 2, 3)), _nest(rng, variables[1:]))
+        elif not written or rng.random() < 0.3:
+            text += rng.choice((load(tile, f"{row} + 2"), f"fill(${tile}, {number}.5)\n"))
+            written += tile
+        elif rng.random() < 0.2:
+            text += store(rng.choice(written), f"{row} * 2 + {number}")
+        elif rng.random() < 0.5:
+            text += add("s", "s", f"${rng.choice(written)}")
+        else:
+            text += add(tile, rng.choice(written), f"${rng.choice(written)}")
+            written += tile
+    return text
+
+
 def _equal(text: str, stages: int) -> None:
-    failure = check(program(text, stages), 0, opinions(), compared=5).failure
+    _agreed(program(text, stages))
+
+
+def _agreed(func: Func, tight: bool = False) -> None:
+    failure = check(func, 0, opinions(), compared=5, tight=tight).failure
     assert failure is None, f"{failure.kind}: {failure.message}"
 
 

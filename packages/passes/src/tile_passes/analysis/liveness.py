@@ -101,6 +101,8 @@ def carried_by_loops(
 ) -> dict[For, set[Buffer]]:
     """For each of the loops the buffers, and scalar variables, whose value an iteration hands to a
     later one or on behind the loop, at some place of it."""
+    if not loops:
+        return {}
     storages = storages_of(allocs)
     own, body = body, _distinct(body)
     pairs = zip(walk(own), walk(body), strict=True)

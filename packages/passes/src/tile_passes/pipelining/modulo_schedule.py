@@ -56,9 +56,8 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
     a unit counts with its cycles on one pipe: units that depend on each other may overlap on other
     pipes."""
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
-    nearest: dict[tuple[Unit, Unit], int] = {}
-    for a, b, distance in graph.edges(data="distance"):
-        nearest[a, b] = min(distance, nearest.get((a, b), distance))
+    farthest_first = sorted(graph.edges(data="distance"), key=lambda edge: -edge[2])
+    nearest = {(a, b): distance for a, b, distance in farthest_first}
 
     def allowed(interval: float) -> bool:
         edges = [(a, b, taken[a] - n * interval) for (a, b), n in nearest.items()]

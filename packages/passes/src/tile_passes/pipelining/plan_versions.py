@@ -8,7 +8,7 @@ iterations. Loops of one core and loops over both use the same rules.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from tile_ir import (
@@ -82,26 +82,29 @@ def version_candidates(func: Func) -> list[Candidates]:
         for s, core in with_cores(func.launch.body, Core.VECTOR)
         if isinstance(s, For) and s.kind is LoopKind.PIPELINED
     ]
-    if not loops:
-        return []
-    fresh_of = fresh_buffers(func, {loop for loop, _ in loops})
+    fresh_of = fresh_buffers(func, {loop for loop, _ in loops if not any(breaks(loop.body))})
     taken: set[Buffer] = set()
     found: list[Candidates] = []
     for loop, core in reversed(loops):
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s))
-        usable: set[Buffer] = set()
-        if not any(breaks(loop.body)):
-            usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
-        fresh = [b for b in own if b in usable]
+        usable = fresh_of.get(loop, set()) - taken - {*_filled_in_parts(loop.body)}
         pipes = PipesOfBuffers.of(loop.body)
         writers, readers = pipes.writers, pipes.readers
-        handed = [b for b in writers if b in fresh and pipes.is_handed(b)]
+        handed = [b for b in writers if b in usable and pipes.is_handed(b)]
         loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b])
         taken.update(handed)
-        others = tuple(b for b in fresh if b not in handed)
+        others = tuple(b for b in own if b in usable.difference(handed))
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
-    return found
+    return [replace(c, others=_of_one_loop(c, found)) for c in found]
+
+
+def _of_one_loop(each: Candidates, found: Sequence[Candidates]) -> tuple[Buffer, ...]:
+    """The others of a loop that are not handed over in a loop around it, nor others of a loop in
+    it: an access names the version of one loop."""
+    taken = {b for c in found if each.loop in walk(c.loop.body) for b in c.handed}
+    taken |= {b for c in found if c.loop in walk(each.loop.body) for b in c.others}
+    return tuple(b for b in each.others if b not in taken)
 
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:
@@ -151,10 +154,9 @@ def that_fit(
     side by side."""
     found = dict(count)
     for buffer in more:
-        if found.get(buffer, 1) < versions and fits(
-            func, {**found, buffer: versions}, buffer.memory, target
-        ):
-            found[buffer] = versions
+        wider = {**found, buffer: versions}
+        if found.get(buffer, 1) < versions and fits(func, wider, buffer.memory, target):
+            found = wider
     return found
 
 

@@ -61,12 +61,11 @@ def skew_loops(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func
     names = FreeNames.of(func)
     new = {
         b: with_versions(b, count, target.alignment.get(b.memory, 1))
-        for p in plan.values()
+        for p in plans
         for b, count in p.versions.items()
     }
     # A tensor of the author's has the size that its caller gave it: versions are another one.
-    declared = [b for p in plan.values() if isinstance(p, Stages) for b in p.versions
-                if b in p.declared]  # fmt: skip
+    declared = [b for p in plans if isinstance(p, Stages) for b in p.versions if b in p.declared]
     new |= {b: replace(new[b], name=names.fresh(f"{b.name}_versions")) for b in declared}
     scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
     writer = _LoopWriter(plan, new, names, scratch)
