@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_ir import KernelError
 from tile_runtime.jit_kernels.index_values import IndexValues, index_values
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
 
-if TYPE_CHECKING:
-    pass
 
 # Larger inputs are for a run by hand.
 _MOST_ELEMENTS = 1 << 28
