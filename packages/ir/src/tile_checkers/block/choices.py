@@ -263,6 +263,8 @@ class Path:
     def event(self, expr: Expr) -> int | None:
         """The number that an expression names; None if it is unknown. For a remainder of a
         division, each value is tried."""
+        if isinstance(expr, Const):  # nearly always
+            return constant_value(expr)
         left = expr
         while (chosen := simplify(replace_in(left, self._remainder))) != left:
             left = chosen  # the choice for an outer remainder is of what the inner ones left of it

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 
 from tile_checkers.block.accesses import Accesses, told_by
 from tile_checkers.block.choices import Path
@@ -154,11 +155,10 @@ class CoreRun:
             number = self.block.path.event(self.values.value(event))
             if number is None:
                 return  # nothing is known by it
-            flag = NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))], number
             if effect is Effect.SET_FLAG:
-                self.clocks.set_flag(flag)
+                self.clocks.set_flag((*_pipe_numbers(op), number))
             else:
-                self.clocks.wait_flag(flag)
+                self.clocks.wait_flag((*_pipe_numbers(op), number))
         elif effect is Effect.BARRIER:
             pipe = pipe_of(op)
             if pipe is Pipe.ALL:
@@ -303,6 +303,12 @@ class CoreRun:
             )
             raise Stop
         return found
+
+
+@lru_cache(maxsize=4096)
+def _pipe_numbers(flag: Op) -> tuple[int, int]:
+    """The pipes that set a flag and wait for it."""
+    return NUMBER[Pipe(flag.attr("src_pipe"))], NUMBER[Pipe(flag.attr("dst_pipe"))]
 
 
 class BlockRun:
