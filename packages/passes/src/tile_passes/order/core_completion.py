@@ -1,8 +1,8 @@
 """Compute which work of other cores is complete for each core, and the signals that it needs.
 
 A core's own completion does not depend on signals: `_OwnWork` first computes the work that is
-complete when a pipe is, by way of the bytes on the chip that its work needs. The rest is
-`completion`.
+complete when a pipe is, by way of the values on the chip that its work reads: later passes may give
+each value of a buffer bytes of its own. The rest is `completion`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tile_passes.order.flow_graph import Access, Enter, FlowGraph, Signal, Step
 from tile_passes.order.tree import CORES, Leaf, LeafAccess
 from tile_passes.order.worklist import Dataflow, State
 
-# Accesses of a buffer on the chip: of one core, that write or read, all of them, those of the whole
-# buffer or those of one region, in one iteration of the loops that move it.
+# Writes of a buffer on the chip by one core: of the whole buffer, or of one region in one iteration
+# of the loops that move it.
 _Group: TypeAlias = "tuple[object, ...]"
 # So many credits are tried to do without.
 MOST_TRIED = 16
@@ -61,8 +61,8 @@ def needed_signals(
 
 
 class _OwnWork(Dataflow):
-    """The work that is complete when the work of a pipe so far is, and when a group of accesses is:
-    a lane each. The last lane holds work never done, which always counts as complete."""
+    """The work that is complete when the work of a pipe so far is, and when a group of writes is: a
+    lane each. The last lane holds work never done, which always counts as complete."""
 
     def __init__(self, flow: FlowGraph, steps: Iterable[Iterable[Step]]) -> None:
         super().__init__(flow.successors)
@@ -70,8 +70,10 @@ class _OwnWork(Dataflow):
         self.numbers: dict[_Group, int] = defaultdict(count().__next__)
         # The groups whose regions a loop moves.
         self.moved: dict[Var, list[int]] = defaultdict(list)
-        # What each access of a leaf comes after, its pipe first, and the groups that it is in.
-        self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {
+        # The groups of each buffer: a whole write begins all of them anew.
+        self.parts: dict[_Group, set[int]] = defaultdict(set)
+        # The pipe of each access of a leaf, and its `groups`.
+        self.chip: dict[Any, list[tuple[int, set[int], set[int], set[int]]]] = {
             leaf: [(self.numbers[leaf.core, a.pipe], *self.groups(leaf.core, a)) for a in item.chip]
             for item in flow.tree.root.walk()
             for leaf in item.leaves
@@ -88,20 +90,18 @@ class _OwnWork(Dataflow):
         self.report()
         return self.steps
 
-    def groups(self, core: Core, access: LeafAccess) -> tuple[list[int], list[int]]:
-        """Return the groups that an access comes after, and those that it is in."""
-        region, buffer, numbers = access.region, access.region.buffer, self.numbers
-        own, whole = id(region), region.is_whole()
-        ways = (True, False) if access.writes else (True,)
-        met = ("all",) if whole else ("whole", own)
-        its = ("all", "whole") if whole else ("all", own)
-        after = [numbers[core, buffer, way, part] for way in ways for part in met]
-        among = [numbers[core, buffer, access.writes, part] for part in its]
-        if not whole:
-            parts = (walk_expr(e) for s in region.dims for e in (s.offset, s.extent))
-            for v in {v for part in parts for v in part if isinstance(v, Var)}:
-                self.moved[v] += [numbers[core, buffer, way, own] for way in (True, False)]
-        return after, among
+    def groups(self, core: Core, access: LeafAccess) -> tuple[set[int], set[int], set[int]]:
+        """Return the groups an access comes after, those it is in, and those it begins anew."""
+        region, parts = access.region, self.parts[core, access.region.buffer]
+        whole = self.numbers[core, region.buffer, "whole"]
+        own = whole if region.is_whole() else self.numbers[core, region.buffer, id(region)]
+        if not access.writes:
+            return parts if own is whole else {whole, own}, set(), set()
+        parts.add(own)
+        inside = (walk_expr(e) for s in region.dims for e in (s.offset, s.extent))
+        for v in {v for part in inside for v in part if isinstance(v, Var)}:
+            self.moved[v].append(own)
+        return set(), {own}, parts if own is whole else {own}
 
     def run(self, number: int, state: State) -> None:
         width, lane = self.width, self.lane
@@ -110,11 +110,13 @@ class _OwnWork(Dataflow):
                 case Access(instance=Leaf() as leaf, bit=bits):
                     known = state.known & ~(bits * self.each)
                     lanes = self.chip[leaf]
-                    for _, after, _ in lanes:
+                    for _, after, _, _ in lanes:
                         for group in after:
                             bits |= known >> group * width & lane
-                    for pipe, _, among in lanes:
+                    for pipe, _, among, anew in lanes:
                         told = bits | known >> pipe * width & lane
+                        for group in anew:
+                            known &= ~(lane << group * width)
                         for group in among:
                             known |= told << group * width
                     # The scalar unit is done when the next instruction is issued.
