@@ -43,13 +43,17 @@ def split_webs(func: Func, target: Target) -> Func:
     piece of scratch. The pass renames more and more webs, plans the pipelined loops each time, and
     keeps the plan that is fastest by the modelled times. Limits: webs of pipelined loops; no buffer
     with a second name, at a fixed address or in gm; all buffers and versions have room side by
-    side. Manually ordered kernels and loops whose order is given stay as they are.
+    side. Manually ordered kernels stay as they are. Where a loop gives its order, webs are apart
+    if they are in different loops: a given order needs versions, and a buffer has those of one loop.
     """
     loops = [
         s for s in walk(func.launch.body) if isinstance(s, For) and s.kind is LoopKind.PIPELINED
     ]
-    automatic = {Automatic.SYNC, Automatic.MEMORY} <= func.automatic
-    if not automatic or not loops or any(loop.given for loop in loops):
+    if not loops or Automatic.SYNC not in func.automatic:
+        return func
+    if any(loop.given for loop in loops):
+        return _apart_by_loop(func, loops, target)
+    if Automatic.MEMORY not in func.automatic:
         return func
     allocs = func.launch.allocs
     shared = [a for a in _written_again(func, loops) if _fit((*allocs, replace(a)), target, True)]
@@ -72,6 +76,26 @@ def split_webs(func: Func, target: Target) -> Func:
         if _fit(written.launch.allocs, target, apart=False):
             best, least = new, left
     return best
+
+
+def _apart_by_loop(func: Func, loops: Sequence[For], target: Target) -> Func:
+    """The function with a buffer for each web that begins in a later loop than the buffer's first,
+    as far as there is room."""
+    found = webs(_written_again(func, loops), func.launch.body)
+    loop_of = {s: loop for loop in loops for s in walk(loop.body)}
+    begins: dict[Web, For | None] = {}
+    for stmt, uses in zip(walk(func.launch.body), found.at, strict=True):
+        for web in uses.items():
+            begins.setdefault(web, loop_of.get(stmt))
+    first: dict[int, For] = {}
+    allocs, chosen = func.launch.allocs, set[Web]()
+    for web, loop in begins.items():
+        alloc = found.buffers[web[0]]
+        if loop is None or alloc.scratch or first.setdefault(web[0], loop) is loop:
+            continue
+        if _fit(copied := (*allocs, replace(alloc)), target, apart=True):
+            allocs, chosen = copied, chosen | {web}
+    return found.renamed(func, chosen) if chosen else func
 
 
 def _written_again(func: Func, loops: Sequence[For]) -> list[Alloc]:
