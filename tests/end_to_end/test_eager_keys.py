@@ -96,6 +96,26 @@ def test_what_has_no_hash_is_no_value() -> None:
         scaled(torch.randn(16), extra=Unhashable())
 
 
+def test_the_declaration_that_gives_no_size_is_the_error() -> None:
+    @jit
+    def copied(A, dtype: str):
+        N = T.const("N")
+        A: T.Tensor((N,), dtype)
+        B = T.empty((N,), dtype)
+        with T.Kernel(1, threads=128):
+            T.copy(A, B)
+        return B
+
+    a = torch.randn(16)
+    assert torch.equal(copied(a, "float32"), a)
+    with pytest.raises(KernelError, match="float64 is no type of tensors") as error:
+        copied(a.double(), "float64")
+    assert "A: T.Tensor((N,), dtype)" in str(error.value)
+    with pytest.raises(KernelError, match="missing a required argument") as error:
+        copied(a)
+    assert error.value.hint == "it is declared as copied(A, dtype)"
+
+
 @jit(out_idx=[-1])
 def added(n: int, block: int = 16):
     @T.prim_func

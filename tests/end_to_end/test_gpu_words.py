@@ -9,7 +9,7 @@ import torch
 
 import tile_frontend as T
 from tile_frontend._language import tir_expressions as tir
-from tile_ir import KernelError
+from tile_ir import KernelError, KernelWarning
 from tile_runtime import compile
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -116,6 +116,41 @@ def unpacked(value: tir.PrimExpr, position: tir.PrimExpr, dtype: str) -> tir.Pri
     field = (tir.Cast(T.int32, value) >> (position.astype(T.int32) * tir.const(4))) & mask
     known = tir.all(field >= 0, tir.any(field < 16, field == 99))
     return tir.Cast(dtype, tir.Select(known, (field << shift) >> shift, tir.const(0, "int32")))
+
+
+def test_elements_of_tensors_are_filled() -> None:
+    m, n = T.symbolic("m, n")
+
+    @T.prim_func
+    def k(
+        A: T.Tensor((m, n), "float16"), B: T.Tensor((m, 3, n), "int8"), C: T.Tensor((9,), "bool")
+    ):
+        with T.Kernel(T.ceildiv(m, 4), threads=128) as bx:
+            T.fill(A[bx * 4 : bx * 4 + 4, :], -1.5)
+            T.fill(B[bx * 4 : bx * 4 + 4, 1, 0 : n - 2], 7)
+            if bx == 0:
+                T.clear(A[0, 0:2])
+                T.fill(A[1, 3], 2)
+                T.fill(C, True)
+
+    a, b, c = torch.zeros(6, 37).half(), torch.zeros(6, 3, 37).char(), torch.zeros(9).bool()
+    compile(k)(a, b, c)
+    halves, bytes_ = torch.full_like(a, -1.5), torch.zeros_like(b)
+    halves[0, :2], halves[1, 3], bytes_[:, 1, :35] = 0, 2, 7
+    assert torch.equal(a, halves) and torch.equal(b, bytes_) and bool(c.all())
+
+
+def test_a_tensor_larger_than_ub_is_cleared_in_pieces() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((300, 700), "float32")):
+        with T.Kernel(1, threads=128):
+            T.clear(A)
+
+    with pytest.warns(KernelWarning, match="rows at a time: .* left in ub; smaller tiles"):
+        kernel = compile(k)
+    a = torch.ones(300, 700)
+    kernel(a)
+    assert not a.any()
 
 
 def test_expressions_of_a_module_of_a_compiler() -> None:

@@ -96,12 +96,13 @@ def message(error: pytest.ExceptionInfo[KernelError]) -> tuple[str, str, str | N
             "argument 3 `n` is a Tensor, expected an int", "pass `n.item()`", id="tensor for int",
         ),
         pytest.param(
-            (a, b, 1, "2"), "call-type", "argument 4 `x` is a str, expected a float", None,
-            id="text for float",
+            (a, b, 1, "2"), "call-type", "argument 4 `x` is a str, expected a float",
+            "pass a number for `x`", id="text for float",
         ),
         pytest.param(
             (a, b, 2**31, 1.0), "call-range",
-            "argument 3 `n` is 2147483648, which int32 can not hold", None, id="range",
+            "argument 3 `n` is 2147483648, which int32 can not hold",
+            "`n` takes -2147483648 to 2147483647: declare it with a wider type", id="range",
         ),
     ],
 )  # fmt: skip

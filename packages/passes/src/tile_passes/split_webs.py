@@ -43,8 +43,8 @@ def split_webs(func: Func, target: Target) -> Func:
     piece of scratch. The pass renames more and more webs, plans the pipelined loops each time, and
     keeps the plan that is fastest by the modelled times. Limits: webs of pipelined loops; no buffer
     with a second name, at a fixed address or in gm; all buffers and versions have room side by
-    side. Manually ordered kernels stay as they are. Where a loop gives its order, webs are apart
-    if they are in different loops: a given order needs versions, and a buffer has those of one loop.
+    side. Manually ordered kernels stay as they are. Where a loop gives its order, webs of other
+    loops are apart: a given order needs versions, and a buffer has those of one loop.
     """
     loops = [
         s for s in walk(func.launch.body) if isinstance(s, For) and s.kind is LoopKind.PIPELINED

@@ -25,7 +25,7 @@ from tile_frontend._language.pointers import PointerType
 from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile
-from tile_ir import Buffer, Func, KernelError, LaunchSequence, Var
+from tile_ir import Buffer, Func, KernelError, LaunchSequence, TileError, Var
 from tile_ir.quick_dataclasses import dataclass
 
 # An annotation of a parameter, evaluated.
@@ -35,10 +35,12 @@ Declared = TensorType | DTypeName
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """Parameters as the host part of an eager function declares them: tensors and scalars of the
-    kernel in the order of the signature, and the names of the constants in their shapes."""
+    kernel in the order of the signature, and the names of the constants in their shapes. `wrong` is
+    the error of the first declaration that has one without numbers."""
 
     declared: Mapping[str, Declared]
     constants: tuple[str, ...]
+    wrong: TileError | None = None
 
     def constants_of(self, tensors: Mapping[str, Any]) -> dict[str, int]:
         """The constants that the sizes of tensors give."""
@@ -96,7 +98,7 @@ class EagerFunction:
                 evaluator.host(self.fn, given, keep_going=True)
         declared = {a.arg: evaluator.declared[a.arg] for a in evaluator.arguments
                     if a.arg in evaluator.declared}  # fmt: skip
-        return Parameters(declared, tuple(host.names))
+        return Parameters(declared, tuple(host.names), evaluator.wrong)
 
     def traced(self, given: Mapping[str, Any], constants: Mapping[str, int]) -> EagerKernel:
         """The kernel for these values of parameters and constants. Raises KernelError."""
@@ -153,6 +155,7 @@ class EagerEvaluator(KernelEvaluator):
         self.node = node
         self.declared: dict[str, Declared] = {}
         self.buffers: dict[str, Buffer | Var] = {}
+        self.wrong: TileError | None = None
         self.returned: list[Tile] | None = None
         self.returned_several = False
         given = node.args
@@ -178,6 +181,8 @@ class EagerEvaluator(KernelEvaluator):
                 # No number makes a name known.
                 if not keep_going or error.slug == "gpu-name":
                     raise
+                if isinstance(stmt, ast.AnnAssign) and stmt.value is None:
+                    self.wrong = self.wrong or error.with_sources(self.trace.sources)
         return self.returned or []
 
     def _declared_in_signature(self, arg: ast.arg, fn: Callable[..., Any]) -> Declared | None:

@@ -14,7 +14,13 @@ from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
 from tile_ir import Func, KernelError, TileError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.compile_options import CompileOptions
-from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, refuse_grid, told_at
+from tile_runtime.jit_kernels.factory_calls import (
+    memo_key,
+    place_of,
+    refuse_grid,
+    told_at,
+    unbound,
+)
 from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.kernel_name import call_name
@@ -151,8 +157,7 @@ class EagerJit:
             bound = bind(*args, **own)
         except TypeError as error:
             with told_at(*place_of(self.eager.fn)):
-                name = self.eager.fn.__name__
-                raise KernelError("jit-argument", f"call of `{name}`: {error}") from None
+                raise unbound(self.eager.fn, signature, error) from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if is_array(value):
@@ -185,6 +190,8 @@ class EagerJit:
             if unknown:
                 raise self._unknown(unknown[0], parameters)
         constants = parameters.constants_of(given) | named
+        if parameters.wrong is not None and constants.keys() != {*parameters.constants}:
+            raise parameters.wrong  # the tensor that would give the constant
         chosen = {n: v for n, v in values.items() if n not in parameters.declared}
         return parameters, chosen, constants
 

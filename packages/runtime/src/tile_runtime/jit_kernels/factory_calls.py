@@ -54,17 +54,19 @@ def whole_call(
     try:
         bound = parameters.bind(*args, **kwargs)
     except TypeError as error:
-        name = getattr(factory, "__name__", "the factory")
-        plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
-        raise KernelError(
-            "jit-argument",
-            f"call of `{name}`: {error}",
-            hint=f"it is declared as {name}({', '.join(map(str, plain))})",
-        ) from None
+        raise unbound(factory, parameters, error) from None
     if not all(_hashable(p.default) for p in parameters.parameters.values()):
         return args, kwargs
     bound.apply_defaults()
     return bound.args, bound.kwargs
+
+
+def unbound(factory: Factory, parameters: inspect.Signature, error: TypeError) -> KernelError:
+    """What to report for arguments that a function does not take, from Python's own error."""
+    name = getattr(factory, "__name__", "the factory")
+    plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
+    declared = f"it is declared as {name}({', '.join(map(str, plain))})"
+    return KernelError("jit-argument", f"call of `{name}`: {error}", hint=declared)
 
 
 def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

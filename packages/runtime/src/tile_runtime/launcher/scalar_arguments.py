@@ -39,7 +39,8 @@ def scalar_value(value: Any, dtype: DType, name: str) -> Value:
         raise _wrong_type(value, dtype, name)
     low, high = dtype.limits() if dtype.is_integer else (0, 1)
     if not low <= integer <= high:
-        raise NoScalar("call-range", f"is {value}, which {dtype} can not hold")
+        hint = f"`{name}` takes {low} to {high}: declare it with a wider type"
+        raise NoScalar("call-range", f"is {value}, which {dtype} can not hold", hint)
     return integer
 
 
@@ -57,7 +58,8 @@ def _wrong_type(value: Any, dtype: DType, name: str) -> NoScalar:
     if isinstance(value, torch.Tensor):
         hint = f"pass `{name}.item()`" if value.numel() == 1 else None
     else:
-        hint = f"pass `int({name})`" if isinstance(value, numbers.Real) else None
+        number = isinstance(value, numbers.Real)
+        hint = f"pass `int({name})`" if number else f"pass a number for `{name}`"
     return NoScalar("call-type", f"is {article(value)}, expected {expected}", hint)
 
 
