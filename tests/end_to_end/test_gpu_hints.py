@@ -26,8 +26,10 @@ def product(hinted: bool) -> Any:
     of_copy = {"coalesced_width": 8, "disable_tma": True, "eviction_policy": "evict_first"}
     of_loop = {"coalesced_width": 4, "loop_layout": None, "annotations": {"a": 1}}
     of_atomic = {"memory_order": "relaxed", "use_tma": True}
+    # The threads that load, and one group that multiplies.
+    of_stages = {"order": [-1, -1, 0], "stage": [-1, -1, 0], "group": [[0], [1], [2]]}
     if not hinted:
-        of_copy = of_loop = of_atomic = none
+        of_copy = of_loop = of_atomic = of_stages = none
 
     @T.prim_func
     def main(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"),
@@ -47,7 +49,7 @@ def product(hinted: bool) -> Any:
                 T.annotate_pass_configs({"tl.disable_tma_lower": True})
                 T.annotate_compile_flags("-O3")
             T.clear(c)
-            for ko in T.Pipelined(K // 32, num_stages=2):
+            for ko in T.Pipelined(K // 32, num_stages=2, **of_stages):
                 T.copy(A[by * 32, ko * 32], a, **of_copy)
                 T.copy(B[ko * 32, bx * 16], b, **of_copy)
                 T.gemm(a, b, c, **of_gemm)

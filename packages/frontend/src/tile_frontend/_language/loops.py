@@ -303,19 +303,28 @@ def Pipelined(
     new order, and the iterations by which it is late. They must preserve every dependence. The loop
     is serial where the author sets flags, or where `num_stages` is 0 and both lists are empty.
     `sync`, `group` and `cross_interval` tune flags and threads of other implementations and change
-    no result: they have no effect here.
+    no result: they have no effect here. With `group`, or a number of -1, the lists are for groups
+    of threads of a GPU, and have none either.
     """
     automatic = isinstance(num_stages, str) and num_stages == "auto"
     stages = 0 if automatic else _static("num_stages", num_stages, 0)
     _static("cross_interval", cross_interval, 1)
     bounds = (_bounds("Pipelined", start, stop),)
-    said = _places("order", order), _places("stage", stage)
-    if any(said):
-        stages = max(stages, 1, *(behind + 1 for behind in said[1]))
-        return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages, *said)
+    if group or _has_no_place(order) or _has_no_place(stage):
+        stages = stages if automatic else max(stages, 1)
+    else:
+        said = _places("order", order), _places("stage", stage)
+        if any(said):
+            stages = max(stages, 1, *(behind + 1 for behind in said[1]))
+            return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages, *said)
     if stages < 1 and not automatic:
         return Loop("Pipelined", LoopKind.SERIAL, bounds)
     return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages)
+
+
+def _has_no_place(given: Any) -> bool:
+    """Whether a list leaves the place of a statement to threads that load: by -1."""
+    return isinstance(given, (list, tuple)) and -1 in map(known_integer, given)
 
 
 def _places(name: str, given: Any) -> tuple[int, ...]:
