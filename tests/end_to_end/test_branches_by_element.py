@@ -4,17 +4,20 @@ over types, sizes and both lanes. The same text, run by Python on NumPy elements
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import Automatic, Func
 from tile_ir.dtypes import DTYPES, from_bytes, to_bytes
+from tile_runtime import compile
 
 from .kernel_batch import KernelBatch
 
@@ -198,3 +201,51 @@ def test_even_and_odd_places_are_apart(tmp_path: Path) -> None:
     assert outcome.error is None, outcome.error.text
     want = np.stack([x[:, ::2] - x[:, 1::2], x[:, ::2] + x[:, 1::2]], 2).reshape(4, 64)
     assert np.array_equal(outcome.arrays[1], want)
+
+
+# What a kernel takes of a tile, by a shift that begins inside a block of 32 bytes.
+SHIFTED: dict[str, Callable[[Any, Any, int], Any]] = {
+    "before": lambda x, j, n: T.if_then_else(j >= 4, x[j - 4], 0.0),
+    "computed": lambda x, j, n: T.if_then_else(j >= 4, x[j - 4] * 2, 1.0),
+    "behind": lambda x, j, n: T.if_then_else(j < n - 3, x[j + 3], x[j]),
+    "both": lambda x, j, n: T.if_then_else(T.And(j >= 1, j < n - 5), x[j - 1] - x[j + 5], x[j]),
+}
+
+
+@pytest.mark.parametrize("through", ("gm", "tile"))
+@pytest.mark.parametrize("form", SHIFTED)
+def test_a_choice_of_shifted_elements_is_gathered(
+    form: str, through: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+    n, of = 40, SHIFTED[form]
+
+    @T.prim_func
+    def k(X: T.Tensor((3, n), "float32"), Y: T.Tensor((3, n), "float32")):
+        with T.Kernel(3, threads=128) as i:
+            x = T.alloc_shared((n,), "float32")
+            y = T.alloc_fragment((n,), "float32")
+            T.copy(X[i, :], x)
+            for j in T.Parallel(n):
+                if through == "gm":
+                    Y[i, j] = of(x, j, n)
+                else:
+                    y[j] = of(x, j, n)
+            if through == "tile":
+                T.copy(y, Y[i, :])
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        kernel = compile(k, out_idx=-1)
+    assert not [w for w in told if "scalar-loop" in str(w.message)]
+    x = torch.randn(3, n)
+    expected = {"before": torch.zeros(3, n), "computed": torch.ones(3, n)}.get(form, x.clone())
+    if form == "before":
+        expected[:, 4:] = x[:, :-4]
+    elif form == "computed":
+        expected[:, 4:] = x[:, :-4] * 2
+    elif form == "behind":
+        expected[:, :-3] = x[:, 3:]
+    else:
+        expected[:, 1:-5] = x[:, :-6] - x[:, 6:]
+    assert torch.equal(kernel(x), expected)

@@ -22,9 +22,11 @@ from tile_ir import (
     is_constant,
     maximum,
     minimum,
+    reads_memory,
     replace_in,
     simplify,
 )
+from tile_ir.analysis import interval
 from tile_passes.parallel.boxes import operands
 from tile_passes.parallel.conditions import mask_of
 from tile_passes.parallel.nest import Domain
@@ -82,6 +84,28 @@ def _is_bound(condition: Expr, load: Load) -> bool:
             if beyond is not None and beyond >= 0:
                 return True
     return False
+
+
+def held_in_tiles(s: VectorSteps, e: Select) -> Select:
+    """A choice whose sides read tiles at the nearest index inside: where the index was another one,
+    the other side is chosen."""
+
+    def held(x: Expr) -> Expr | None:
+        match x:
+            case Load(buffer, indices) if buffer.memory is not Memory.GM:
+                if not any(map(reads_memory, indices)):
+                    sizes = zip(indices, buffer.shape, strict=True)
+                    return Load(buffer, tuple(_between(s, i, size) for i, size in sizes))
+        return None
+
+    return Select(e.condition, replace_in(e.then, held), replace_in(e.orelse, held), e.dtype)
+
+
+def _between(s: VectorSteps, index: Expr, size: Expr) -> Expr:
+    """The index, not below zero and below the size."""
+    if interval(index, s.known).low < 0:
+        index = maximum(index, 0)
+    return index if interval(simplify(index - size), s.known).high < 0 else minimum(index, size - 1)
 
 
 def zero_elsewhere(
