@@ -61,6 +61,7 @@ def test_sources(kernel: JITKernel, tmp_path: Path, capsys: pytest.CaptureFixtur
     for call, slug in (
         (lambda: kernel.show_source("ptx"), "source-part"),
         (lambda: kernel.export_sources(), "export-path"),
+        (lambda: kernel.export_library(tmp_path), "export-path"),
     ):
         with pytest.raises(KernelError) as raised:
             call()
@@ -111,6 +112,22 @@ def test_a_profiler_checks_and_times(kernel: JITKernel) -> None:
     assert 0 < modelled < 1
     assert profiler.do_bench(lambda a: a * 2, n_repeat=1) > 0
     assert torch.equal(profiler.run_once(), kernel.run_once())
+
+
+def test_a_profiler_takes_numbers() -> None:
+    @jit(out_idx=[-1])
+    def scaled(n: int) -> Func:
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), s: T.float32, B: T.Tensor((n,), "float32")):
+            with T.Kernel(1, threads=128):
+                for i in T.Parallel(n):
+                    B[i] = A[i] * s
+
+        return main
+
+    profiler, inputs = scaled(64).get_profiler(), [torch.ones(64), 3.0]
+    profiler.assert_allclose(lambda a, s: a * s, input_tensors=inputs)
+    profiler.manual_assert_close(lambda a, s: a * s, inputs, lambda found, expected: None)
 
 
 def test_tensors_are_compared_by_all_they_are() -> None:

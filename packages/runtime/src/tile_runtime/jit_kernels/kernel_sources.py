@@ -66,6 +66,9 @@ class KernelSources:
 
     def export_library(self, path: str | Path) -> None:
         """Copy the shared object to a file."""
+        if Path(path).is_dir():
+            what, hint = f"{str(path)!r} is a folder", "name a file in it: kernel.so"
+            raise KernelError("export-path", f"export_library: {what}", hint=hint)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(self.libpath, path)
 
