@@ -351,7 +351,8 @@ def test_tiles_are_transposed(shape: tuple[int, ...], dtype: str) -> None:
                                                          (2, 2, 3)])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_windows_of_images(dtype: str, stride: int, dilation: int, pad: int) -> None:
-    """Rows of `T.im2col` are what torch unfolds."""
+    """Rows of `T.im2col`, which has an older name too, are what torch unfolds."""
+    of_pixels = T.im2col if pad else T.c2d_im2col
     N, H, W, C, KS, P = 2, 7, 9, 16, 3, 16
     oh = (H + 2 * pad - dilation * (KS - 1) - 1) // stride + 1
     ow = (W + 2 * pad - dilation * (KS - 1) - 1) // stride + 1
@@ -362,7 +363,7 @@ def test_windows_of_images(dtype: str, stride: int, dilation: int, pad: int) -> 
         with T.Kernel(T.ceildiv(rows, P), threads=128) as bx:
             a = T.alloc_shared((P, C), dtype)
             for c in T.serial(KS * KS):
-                T.im2col(X, a, bx, c, KS, stride, dilation, pad)
+                of_pixels(X, a, bx, c, KS, stride, dilation, pad)
                 T.copy(a, Y[bx * P, c * C])
 
     x = torch.randn(N, H, W, C).to(getattr(torch, dtype))

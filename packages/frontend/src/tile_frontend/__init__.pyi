@@ -230,7 +230,9 @@ def Pipelined(
     is serial where the author sets flags, or where `num_stages` is 0 and both lists are empty.
     `sync`, `group` and `cross_interval` tune flags and threads of other implementations and
       change
-    no result: they have no effect here."""
+    no result: they have no effect here. With `group`, or a number of -1, the lists are for
+      groups
+    of threads of a GPU, and have none either."""
 
 def Scale(
     level: Any,

@@ -99,6 +99,7 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
+    "c2d_im2col": tile.im2col,
 }  # fmt: skip
 # What scripts for several devices write besides.
 RANK_NAMES: dict[str, Any] = {

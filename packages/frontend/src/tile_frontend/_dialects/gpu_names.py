@@ -188,7 +188,6 @@ ERRORS = (
         "the launch orders the blocks", "write T.Persistent",
         "BaseTileScheduler PersistentTileScheduler",
     ),
-    _group("it has one name here", "write T.im2col", "c2d_im2col"),
     _group(
         "blocks are not ordered with each other, and the copies have no such atomic",
         "write T.atomic_add, or let one block do it", "atomic_or atomic_load atomic_store",
