@@ -37,10 +37,10 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     new loop executes stage 2 of iteration `i - 2`. Workspaces and buffers shared by stages get a
     version per iteration in flight. The loop keeps its meaning in text order, so that later passes
     order it like any loop. `num_stages="auto"` uses the number of iterations that the time model
-    chooses and that fits. Limits: automatic order between the cores, without `order` or `stage`,
-    which text for other chips gives to a single core: there they have no effect; one pipelined loop
-    outside other pipelined loops; no `break`, no dependence cycle through both cores, and versions
-    that fit.
+    chooses and that fits. In text for other chips `order` and `stage` are for one core that does
+    all: there they have no effect. Limits: automatic order between the cores, without these lists;
+    one pipelined loop outside other pipelined loops; no `break`, no dependence cycle through both
+    cores, and versions that fit.
     """
     if Automatic.CORES in func.automatic:
         func = _without_lists(func)

@@ -88,7 +88,7 @@ def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func)
     return Diagnostic(
         "rows-in-pieces",
         f"this statement of T.Parallel computes {count} of {trips} rows at a time: "
-        f"{problem.reason}{sizes and f' beside {sizes}'}",
+        f"{problem.reason} beside {sizes or 'tiles of the compiler'}",
         store.loc,
         f"{_ROOM} for all rows",
         "warning",

@@ -62,7 +62,7 @@ def whole_call(
 
 
 def unbound(factory: Factory, parameters: inspect.Signature, error: TypeError) -> KernelError:
-    """What to report for arguments that a function does not take, from Python's own error."""
+    """Report arguments that a function does not take, by the words of Python's own error."""
     name = getattr(factory, "__name__", "the factory")
     plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
     declared = f"it is declared as {name}({', '.join(map(str, plain))})"
