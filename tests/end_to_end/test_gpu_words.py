@@ -132,11 +132,14 @@ def test_elements_of_tensors_are_filled() -> None:
                 T.clear(A[0, 0:2])
                 T.fill(A[1, 3], 2)
                 T.fill(C, True)
+            else:
+                for i in T.Parallel(n):
+                    T.fill(A[5, i], 4)
 
     a, b, c = torch.zeros(6, 37).half(), torch.zeros(6, 3, 37).char(), torch.zeros(9).bool()
     compile(k)(a, b, c)
     halves, bytes_ = torch.full_like(a, -1.5), torch.zeros_like(b)
-    halves[0, :2], halves[1, 3], bytes_[:, 1, :35] = 0, 2, 7
+    halves[0, :2], halves[1, 3], halves[5], bytes_[:, 1, :35] = 0, 2, 4, 7
     assert torch.equal(a, halves) and torch.equal(b, bytes_) and bool(c.all())
 
 

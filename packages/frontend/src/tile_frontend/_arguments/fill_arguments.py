@@ -11,7 +11,7 @@ from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.scalars import Scalar, stored_value
 from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Cell, Pending
-from tile_ir import OPS, Const, Expr, Load, Memory, Region, Slice, Stmt, Store
+from tile_ir import OPS, Expr, Load, Memory, Region, Stmt, Store
 
 
 def fill(dst: Any, value: Any) -> Pending:
@@ -28,10 +28,11 @@ def _assigned(dst: Any, value: Any) -> Pending | None:
     """The assignment of a scalar variable, of all elements of a small array in `T.Parallel`, or of
     those of a tensor; None for anything else."""
     trace = current("fill")
-    region = whole_region(dst)
     match dst:
         case Scalar(expr=Load(buffer, indices)) if buffer.memory is Memory.GM and indices:
-            region = Region(buffer, tuple(Slice(at, Const(1)) for at in indices))
+            one = Store(buffer, indices, stored_value(value, buffer.dtype), trace.here)
+            return as_one([one], "fill") if trace.python_names else None
+    region = whole_region(dst)
     if region is not None and _is_of_tensor(region, trace):
         new, extents = stored_value(value, region.dtype), [d.extent for d in region.dims]
         return as_one([for_each(extents, lambda places: stored(region, places, new))], "fill")
