@@ -249,3 +249,19 @@ def test_a_choice_of_shifted_elements_is_gathered(
     else:
         expected[:, 1:-5] = x[:, :-6] - x[:, 6:]
     assert torch.equal(kernel(x), expected)
+
+
+def test_a_shift_reads_no_part_that_nothing_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+
+    @T.prim_func
+    def k(X: T.Tensor((3, 40), "float32"), Y: T.Tensor((3, 40), "float32")):
+        with T.Kernel(3, threads=128) as i:
+            x = T.alloc_shared((40,), "float32")
+            T.copy(X[i, 8:40], x[8:40])
+            for j in T.Parallel(40):
+                Y[i, j] = T.if_then_else(j >= 12, x[j - 4], 0.0)
+
+    x, expected = torch.randn(3, 40), torch.zeros(3, 40)
+    expected[:, 12:] = x[:, 8:-4]
+    assert torch.equal(compile(k, out_idx=-1)(x), expected)

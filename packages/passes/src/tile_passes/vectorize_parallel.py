@@ -40,7 +40,7 @@ from tile_passes.analysis.elements_of_blocks import tensors_of_cores
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile
-from tile_passes.parallel.attempts import Attempts, elements_read
+from tile_passes.parallel.attempts import Attempts
 from tile_passes.parallel.boxes import leaves_in_boxes
 from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.classes_of_iterations import whole_or_by_classes
@@ -118,7 +118,7 @@ class _Vectorizer:
         trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder, versions=bytes_of_versions(self.func))
         outside = Automatic.BOUNDS in self.func.automatic
-        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
+        self.attempts = Attempts.of(self.func, self.temporaries, trial, outside)
         aliases = (b for a in self.func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of))
         self.columns = ColumnsInTurn(self.builder.fresh, frozenset(aliases))
         self.kept = KeptValues(self.temporaries)

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_ir import Buffer, For, Func, Memory, Stmt, Store, cast, loads, walk
+from tile_ir import (
+    Buffer,
+    For,
+    Func,
+    Memory,
+    Stmt,
+    Store,
+    accesses,
+    cast,
+    loads,
+    walk,
+    walk_ops,
+)
 from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
-from tile_passes.parallel.elements_outside import without_bounds
+from tile_passes.parallel.elements_outside import held_in_tiles, without_bounds
 from tile_passes.parallel.exact_halves import rounded_once
 from tile_passes.parallel.least_work import least
 from tile_passes.parallel.logistic import as_quotients
@@ -34,15 +46,31 @@ def elements_read(func: Func) -> frozenset[Buffer]:
     return frozenset(read | owners | {b for b, owner in same.items() if owner in owners})
 
 
+def _written_whole(func: Func) -> frozenset[Buffer]:
+    return frozenset(
+        r.buffer
+        for op in walk_ops(func.launch.body)
+        for r, access in accesses(op)
+        if access.writes and r.buffer.memory is not Memory.GM and r.is_whole()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """For one function. `trial` is a builder of which trials of lowering rules use up names and
-    scratch; it is forgotten. `elements_read`: see there. `zero_outside`: see `TileSteps`."""
+    scratch; it is forgotten. `elements_read`: see there. `zero_outside`: see `TileSteps`. `whole`:
+    the tiles of which an operation writes all elements."""
 
     temporaries: Temporaries
     trial: Builder
     elements_read: frozenset[Buffer]
     zero_outside: bool = False
+    whole: frozenset[Buffer] = frozenset()
+
+    @classmethod
+    def of(cls, func: Func, temporaries: Temporaries, trial: Builder, outside: bool) -> Attempts:
+        """Those for a function; `outside` is `zero_outside`."""
+        return cls(temporaries, trial, elements_read(func), outside, _written_whole(func))
 
     def statement(
         self,
@@ -151,7 +179,16 @@ class Attempts:
 
     def _gathering(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The store over a whole domain with gathers. Raises Unsuitable."""
-        found = self.statement(store, domain_of(leaf.loops), known, by_gather=True)
+        domain = domain_of(leaf.loops)
+        try:
+            found = self.statement(store, domain, known, by_gather=True)
+        except NoRoom:
+            raise
+        except Unsuitable:
+            held = replace(store, value=held_in_tiles(store.value, self.whole, known))
+            if held.value == store.value:
+                raise
+            found = self.statement(held, domain, known, by_gather=True)
         if found.conditions:
             raise Unsuitable("its rows may start inside a block of 32 bytes")
         return found.steps

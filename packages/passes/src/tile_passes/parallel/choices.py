@@ -6,7 +6,6 @@ from collections.abc import Set
 from functools import partial, reduce
 
 from tile_ir import (
-    BLOCK_BYTES,
     LOGICAL,
     Binary,
     Cast,
@@ -21,15 +20,12 @@ from tile_ir import (
     Slice,
     binary,
     cast,
-    constant_value,
-    difference,
     is_constant,
     simplify,
 )
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
 from tile_passes.parallel.conditions import always_read, demand_inside, mask_of
-from tile_passes.parallel.elements_outside import held_in_tiles
 from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
 from tile_passes.parallel.vector_steps import VectorSteps
 
@@ -45,9 +41,6 @@ def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Re
     if s.is_scalar(e.condition, domain):
         return _branch(s, e, domain, _room(s, e, domain, into))
     part = _part_read(s, e, domain)
-    if part is not None and s.by_gather and not _begins_at_blocks(part[2], domain, e.dtype):
-        e = held_in_tiles(s, e)
-        part = _part_read(s, e, domain)
     if part is not None:
         return _overwritten(s, *part, domain, _room(s, e, domain, into))
     mask = mask_of(s, e.condition, domain)
@@ -179,12 +172,6 @@ def _overwritten(
     test = has_elements(part, s.known)
     s.steps += [If(test, tuple(steps), (), s.loc)] if test is not None else steps
     return out
-
-
-def _begins_at_blocks(part: Domain, domain: Domain, dtype: DType) -> bool:
-    """Whether a part surely begins at a block of 32 bytes, where the whole domain does."""
-    apart = constant_value(difference(part.starts[-1], domain.starts[-1]))
-    return apart is not None and apart * dtype.size % BLOCK_BYTES == 0
 
 
 def _leaves_elements(part: Domain, domain: Domain) -> Expr | None:

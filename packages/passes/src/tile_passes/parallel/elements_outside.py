@@ -3,11 +3,14 @@ inside, and a mask puts zeros where the index was another one."""
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tile_ir import (
     BOOL,
     FLOAT16,
     ZERO,
     Binary,
+    Buffer,
     Cast,
     Const,
     Expr,
@@ -26,7 +29,8 @@ from tile_ir import (
     replace_in,
     simplify,
 )
-from tile_ir.analysis import interval
+from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.boxes import operands
 from tile_passes.parallel.conditions import mask_of
 from tile_passes.parallel.nest import Domain
@@ -86,26 +90,30 @@ def _is_bound(condition: Expr, load: Load) -> bool:
     return False
 
 
-def held_in_tiles(s: VectorSteps, e: Select) -> Select:
-    """A choice whose sides read tiles at the nearest index inside: where the index was another one,
-    the other side is chosen."""
+def held_in_tiles(value: Expr, whole: Set[Buffer], known: Ranges) -> Expr:
+    """A value whose choices read these tiles at the nearest index inside: where the index was
+    another one, the other side is chosen. The tiles hold values everywhere."""
 
     def held(x: Expr) -> Expr | None:
         match x:
-            case Load(buffer, indices) if buffer.memory is not Memory.GM:
-                if not any(map(reads_memory, indices)):
-                    sizes = zip(indices, buffer.shape, strict=True)
-                    return Load(buffer, tuple(_between(s, i, size) for i, size in sizes))
+            case Load(buffer, indices) if buffer in whole and not any(map(reads_memory, indices)):
+                sizes = zip(indices, buffer.shape, strict=True)
+                return Load(buffer, tuple(_between(i, size, known) for i, size in sizes))
         return None
 
-    return Select(e.condition, replace_in(e.then, held), replace_in(e.orelse, held), e.dtype)
+    def chosen(x: Expr) -> Expr | None:
+        if not isinstance(x, Select):
+            return None
+        return replace(x, then=replace_in(x.then, held), orelse=replace_in(x.orelse, held))
+
+    return replace_in(value, chosen)
 
 
-def _between(s: VectorSteps, index: Expr, size: Expr) -> Expr:
+def _between(index: Expr, size: Expr, known: Ranges) -> Expr:
     """The index, not below zero and below the size."""
-    if interval(index, s.known).low < 0:
+    if interval(index, known).low < 0:
         index = maximum(index, 0)
-    return index if interval(simplify(index - size), s.known).high < 0 else minimum(index, size - 1)
+    return index if interval(simplify(index - size), known).high < 0 else minimum(index, size - 1)
 
 
 def zero_elsewhere(
