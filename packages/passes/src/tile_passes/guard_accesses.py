@@ -144,8 +144,8 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The dimensions in which a tile may begin before its tensor, and end behind it; and its
-    movement before it is cut in any, and the most elements that it begins early."""
+    """The dimensions in which a tile may begin before its tensor, the last one first, and end
+    behind it; its movement before it is cut; how early it begins in the last one."""
 
     early: Sequence[int]
     late: Sequence[int]
@@ -233,8 +233,7 @@ class _Guards:
         op = _with_region(op, side, gm)
         if op.opdef.clip is None:
             return (_where(_all(tests), op),)
-        most = max((known.before(gm.dims[d]) for d in early), default=0.0)
-        ends = _Ends(early, late, op, most)
+        ends = _Ends(early[::-1], late, op, known.before(gm.dims[-1]))
         if not tests:
             return self.from_the_start(op, side, ends)
         without = _with_rows(gm, tests)
@@ -256,8 +255,12 @@ class _Guards:
         whole = self.from_the_start(op, side, rest)
         part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
         steps = self.from_the_start(part, side, rest) if part is not None else None
-        if steps is None and side == 0 and op is ends.original and not (others or ends.late):
-            found = load_shifted_rows(op, dim, cut, ends.most_early, self.names, self.target)
+        if steps is None and side == 0:
+
+            def load(rows: Op) -> Body:
+                return self.from_the_start(rows, side, replace(rest, original=rows))
+
+            found = load_shifted_rows(op, dim, cut, ends.most_early, load, self.names, self.target)
             steps, allocs = found or (None, ())
             self.allocs.extend(allocs)
         return self.either(s.offset >= 0, whole, steps, op, side, ends)
@@ -324,8 +327,7 @@ class _Guards:
         places: list[dict[int, Expr]] = [{}, {}]
         for pair in match_copy(src, dst):
             var = Var(self.names.fresh("e"))
-            whole = dst if side == 0 else src
-            dim = pair.dst_dim if side == 0 else pair.src_dim
+            whole, dim = (dst, pair.dst_dim) if side == 0 else (src, pair.src_dim)
             loops.append((var, ONE if dim is None else whole.dims[dim].extent))
             for at, d in zip(places, (pair.src_dim, pair.dst_dim), strict=True):
                 if d is not None:

@@ -3,6 +3,8 @@ behind a block of zeros; gathers begin in these."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tile_ir import (
     BLOCK_BYTES,
     INT32,
@@ -36,10 +38,17 @@ MOST_LINES = 16384
 
 
 def load_shifted_rows(
-    op: Op, dim: int, cut: Expr, most: float, names: FreeNames, target: Target
+    op: Op,
+    dim: int,
+    cut: Expr,
+    most: float,
+    load: Callable[[Op], Body],
+    names: FreeNames,
+    target: Target,
 ) -> tuple[Body, tuple[Alloc, ...]] | None:
     """A load to ub that begins `cut` elements before its tensor in the last dimension, at most a
-    block, and the buffers it needs; None for others."""
+    block, and the buffers it needs; None for others. `load` loads the rows without these elements,
+    which may begin early in other dimensions."""
     (gm, local), dtype = (op.region("src"), op.region("dst")), op.region("dst").dtype
     columns = constant_value(local.dims[-1].extent)
     unit = BLOCK_BYTES // dtype.size
@@ -85,7 +94,7 @@ def load_shifted_rows(
     gathered = Op(OPS["gather"], (local, source, table, first), (), op.loc)
     each = (
         Op(OPS["fill"], (front, cast(ZERO, dtype)), (), op.loc),
-        Op(op.opdef, (inside, behind, *op.operands[2:]), op.attrs, op.loc),
+        *load(Op(op.opdef, (inside, behind, *op.operands[2:]), op.attrs, op.loc)),
         *in_loops([(line, sizes[0])], (gathered,), op.loc),
     )
     size = Const(dtype.size)
