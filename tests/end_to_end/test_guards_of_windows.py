@@ -85,3 +85,38 @@ def test_an_index_against_a_label_of_64_bits(compare: str) -> None:
     columns, rows = torch.arange(40)[None], labels[:, None]
     expected = {"==": columns == rows, "<": columns < rows, ">=": columns >= rows}[compare]
     assert torch.equal(marked(len(labels), 40)(labels), expected.float())
+
+
+@pytest.mark.parametrize("sizes", [(40, 64), (37, 45)], ids=str)
+@pytest.mark.parametrize("written", ["branch", "choice"])
+def test_a_window_that_begins_before_rows_and_columns(written: str, sizes: tuple[int, int]) -> None:
+    """Tiles at the corner of a plane begin early in two dimensions."""
+
+    @T.jit(out_idx=[-1])
+    def convolved(C, H, W):
+        @T.prim_func
+        def kernel(
+            X: T.Tensor((C, H, W), "float16"), F: T.Tensor((C, 9), "float32"),
+            Y: T.Tensor((C, H, W), "float32"),
+        ):  # fmt: skip
+            with T.Kernel(T.ceildiv(W, 32), T.ceildiv(H, 32), C, threads=128) as (bx, by, c):
+                total, f = T.alloc_fragment((32, 32), "float32"), T.alloc_fragment((9,), "float32")
+                T.copy(F[c, 0], f)
+                T.clear(total)
+                for t in T.serial(9):
+                    for i, j in T.Parallel(32, 32):
+                        h = by * 32 + i + t // 3 - 1
+                        w = bx * 32 + j + t % 3 - 1
+                        if written == "choice":
+                            inside = h >= 0 and h < H and w >= 0 and w < W
+                            x = T.if_then_else(inside, X[c, h, w], 0.0)
+                            total[i, j] += f[t] * T.cast(x, "float32")
+                        elif h >= 0 and h < H and w >= 0 and w < W:
+                            total[i, j] += f[t] * T.cast(X[c, h, w], "float32")
+                T.copy(total, Y[c, by * 32, bx * 32])
+
+        return kernel
+
+    x, f = torch.randn(3, *sizes).half(), torch.randn(3, 9)
+    expected = torch.nn.functional.conv2d(x.float(), f.view(3, 1, 3, 3), padding=1, groups=3)
+    torch.testing.assert_close(convolved(3, *sizes)(x, f), expected, rtol=1e-4, atol=1e-4)

@@ -342,7 +342,7 @@ class _Vectorizer:
         odd = Unsuitable(f"{'it' if by_cases else 'the rows'} may start inside a block of 32 bytes")
         self.temporaries.give_back_all()
         try:
-            orelse = self.attempts.with_gathers(store, leaf.loops, inside, odd)
+            orelse = self.attempts.anywhere(store, leaf.loops, inside, odd)
         except Unsuitable:
             if not by_cases:
                 raise

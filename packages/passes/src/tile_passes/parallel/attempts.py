@@ -80,6 +80,7 @@ class Attempts:
         by_element: bool = False,
         by_gather: bool = False,
         slowly: bool = False,
+        by_masks: bool = False,
         build: Callable[[VectorStatement], object] = VectorStatement.build,
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks. Raises
@@ -102,6 +103,7 @@ class Attempts:
                 by_gather,
                 slowly,
                 self.zero_outside,
+                by_masks,
             )
             made = len(self.temporaries.allocs)
             try:
@@ -139,6 +141,20 @@ class Attempts:
                 self.temporaries.forget_since(made)
                 reason = reason if reason.cure is not None else slow
         raise reason
+
+    def anywhere(
+        self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
+    ) -> list[Stmt]:
+        """The store where rows may start inside a block: with gathers, or with all elements of both
+        sides of its choices. Raises Unsuitable, for the reason of `problem`."""
+        try:
+            return self.with_gathers(store, loops, known, problem)
+        except Unsuitable:
+            self.temporaries.give_back_all()
+        found = self.statement(store, domain_of(loops), known, by_masks=True)
+        if found.conditions:
+            raise problem
+        return found.steps
 
     def row_by_row(self, store: Store, loops: tuple[For, ...], known: Ranges) -> list[Stmt]:
         """The store for one long row after another, where no element of these is gathered: a row

@@ -116,7 +116,8 @@ def _part_read(s: VectorSteps, e: Select, domain: Domain) -> tuple[Expr, Expr, D
     where both are better computed for all. Raises Unsuitable where they cannot be."""
     always = always_read(e)
     problem = _outside(s, (e.then, e.orelse, e.condition), domain, always)
-    if problem is None and not any(_loads(side, domain) for side in (e.then, e.orelse)):
+    loads = any(_loads(side, domain) for side in (e.then, e.orelse))
+    if problem is None and (s.by_masks or not loads):
         return None
     sides = (e.orelse, e.then, e.condition), (e.then, e.orelse, negated(e.condition))
     for whole, other, condition in sorted(sides, key=lambda side: _loads(side[0], domain)):

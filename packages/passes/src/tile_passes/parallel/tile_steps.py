@@ -55,7 +55,8 @@ class TileSteps:
     rows; `conditions` must hold at run time for the steps to be legal. Elements that no operation
     reaches are carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that
     move element by element are taken where all else fails (`slowly`). Elements outside of tensors
-    are 0 (`zero_outside`), or a mistake."""
+    are 0 (`zero_outside`), or a mistake. Both sides of a choice are computed for all elements
+    (`by_masks`), or one of them for a part of these."""
 
     def __init__(
         self,
@@ -69,11 +70,12 @@ class TileSteps:
         by_gather: bool = False,
         slowly: bool = False,
         zero_outside: bool = False,
+        by_masks: bool = False,
     ) -> None:
         self.store, self.domain, self.known = store, domain, known
         self.temporaries, self.trial, self.dense = temporaries, trial, dense
         self.by_element, self.by_gather, self.slowly = by_element, by_gather, slowly
-        self.zero_outside = zero_outside
+        self.zero_outside, self.by_masks = zero_outside, by_masks
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []
