@@ -16,6 +16,7 @@ from tile_frontend._arguments.reduction_nests import (
     dimension,
     is_matrix,
     reduce_by_parts,
+    without_signs,
 )
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
@@ -172,6 +173,9 @@ def _for_gpus(name: str, src: Region, dst: Region, dim: int, clear: Any) -> Pend
     if not isinstance(cleared, bool):
         raise unexpected(f"{name}: clear", clear, "True or False", slug="attribute-type")
     known = OPS["reduce_sum_composed"].operands[0].dtypes
+    kind = KINDS[name.removeprefix("reduce_")]
+    if kind.absolute and dst.dtype in known and is_matrix(src, dim):
+        src, name = without_signs(src, dst.dtype), kind.operation
     direct = name in NAMES and src.dtype in known and dst.dtype in known
     if not direct or not is_matrix(src, dim):
         return reduce_by_parts(name.removeprefix("reduce_"), name, src, dst, dim, cleared)

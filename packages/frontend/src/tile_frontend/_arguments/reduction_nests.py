@@ -120,9 +120,24 @@ class ReducedPart:
     def value(self, places: tuple[Expr, ...], dtype: DType) -> Expr:
         """An element of the source as it takes part."""
         found = cast(element(self.src, places), dtype)
-        if not self.kind.absolute or dtype.kind is Kind.UINT or dtype is BOOL:
-            return found
-        return unary("abs", found) if dtype.is_float else maximum(found, -found)
+        return _absolute(found) if self.kind.absolute else found
+
+
+def _absolute(e: Expr) -> Expr:
+    if e.dtype.kind is Kind.UINT or e.dtype is BOOL:
+        return e
+    return unary("abs", e) if e.dtype.is_float else maximum(e, -e)
+
+
+def without_signs(src: Region, dtype: DType) -> Region:
+    """A tile with the absolute values of a region, in a type."""
+    found = Region.whole(new_tile(dtype, src.extents, f"{src.buffer.name}_{dtype.name}").buffer)
+
+    def one(places: tuple[Expr, ...]) -> Stmt:
+        return stored(found, places, _absolute(cast(element(src, places), dtype)))
+
+    current("T.reduce").emit(for_each(src.extents, one))
+    return found
 
 
 def dimension(name: str, buffer: Any, src: Region, dim: int) -> int:
