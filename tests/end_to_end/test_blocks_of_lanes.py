@@ -3,6 +3,7 @@ the same results, at strict."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -105,6 +106,38 @@ def normed(blocks: int, **options: Any) -> Any:
     return kernel(blocks)
 
 
+def scaled(blocks: int, columns: int = 96, **options: Any) -> Any:
+    """A row of which lanes share only the last statement."""
+
+    @T.jit(out_idx=[-1], **options)
+    def kernel(blocks, columns):
+        @T.prim_func
+        def text(
+            X: T.Tensor((blocks, columns), "float32"), Y: T.Tensor((blocks, columns), "float32")
+        ):
+            with T.Kernel(blocks, threads=128) as cid:
+                x = T.alloc_shared((columns,), "float32")
+                y = T.alloc_fragment((columns,), "float32")
+                z = T.alloc_shared((columns,), "float32")
+                most = T.alloc_fragment((1,), "float32")
+                T.copy(X[cid, 0], x)
+                for j in T.Parallel(columns):
+                    y[j] = x[j] * x[j] + x[j]
+                T.reduce_max(y, most, dim=0)
+                for j in T.Parallel(columns):
+                    z[j] = y[j] - most[0]
+                T.copy(z, Y[cid, 0])
+
+        return text
+
+    return kernel(blocks, columns)
+
+
+def scaled_of(x: torch.Tensor) -> torch.Tensor:
+    y = x * x + x
+    return y - y.amax(-1, keepdim=True)
+
+
 def totals_of(x: torch.Tensor) -> torch.Tensor:
     return x - x.sum(dim=(1, 2), keepdim=True)
 
@@ -121,8 +154,13 @@ def bounds_of(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("blocks", GRIDS)
 @pytest.mark.parametrize(
     "make, shape, expected",
-    [(total, (4, 64), totals_of), (bisected, (2, 64), bounds_of), (normed, (4, 256), totals_of)],
-    ids=["total", "bisected", "normed"],
+    [
+        (total, (4, 64), totals_of),
+        (bisected, (2, 64), bounds_of),
+        (normed, (4, 256), totals_of),
+        (scaled, (96,), scaled_of),
+    ],
+    ids=["total", "bisected", "normed", "scaled"],
 )
 def test_each_lane_runs_blocks(make: Any, shape: Any, expected: Any, blocks: int) -> None:
     torch.manual_seed(blocks)
@@ -142,6 +180,11 @@ def test_lanes_have_blocks_only_where_cores_have_several() -> None:
 def test_lanes_have_blocks_rather_than_the_same_work() -> None:
     assert "each vector core runs" in _explained(48, normed)
     assert "each vector core runs" not in _explained(24, normed)
+
+
+def test_lanes_have_blocks_where_they_share_little_and_have_room() -> None:
+    assert "each vector core runs" in _explained(48, partial(scaled, columns=6144))
+    assert "each vector core runs" not in _explained(48, partial(scaled, columns=16384))
 
 
 def _explained(blocks: int, make: Any = total) -> str:

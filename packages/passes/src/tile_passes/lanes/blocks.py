@@ -20,6 +20,7 @@ from tile_ir import (
     walk,
 )
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis.room_of_tiles import overfull
 from tile_passes.free_names import FreeNames
 from tile_passes.lanes.plan import LanePlan, work_of_lanes
 from tile_passes.lanes.relations import Dim
@@ -43,6 +44,8 @@ def with_blocks_of_lanes(func: Func, plan: LanePlan, target: Target) -> Func | N
         return None
     if plan.alone is None and not _is_better(plan, count, target.cube_cores):
         return None
+    if _has_shared_room(plan) and overfull(func, target):
+        return None
     pair = Var(FreeNames.of(func).fresh("pair"), launch.block.dtype)
     number = Let(launch.block, pair * LANES + launch.lane, launch.loc)
     body = launch.body
@@ -54,13 +57,15 @@ def with_blocks_of_lanes(func: Func, plan: LanePlan, target: Target) -> Func | N
 
 
 def _is_better(plan: LanePlan, count: int, cores: int) -> bool:
-    """Whether whole blocks of each lane take less time than blocks that lanes share, in rooms of
-    the same size."""
-    if any(isinstance(n, Dim) and n.buffer.memory is Memory.UB for n in plan.choice.sizes):
-        return False
+    """Whether whole blocks of each lane take less time than blocks that lanes share."""
     both, shared = work_of_lanes(plan)
     own = -(-count // (LANES * cores)) * (both + shared)
     return own <= LEAST_GAIN * -(-count // cores) * (both + shared / LANES)
+
+
+def _has_shared_room(plan: LanePlan) -> bool:
+    """Whether lanes that share blocks need less room than those with blocks of their own."""
+    return any(isinstance(n, Dim) and n.buffer.memory is Memory.UB for n in plan.choice.sizes)
 
 
 def _is_of_cube(stmt: Stmt) -> bool:

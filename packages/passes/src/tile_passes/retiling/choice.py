@@ -4,12 +4,10 @@ launch shortest by the time model and leave room in every memory."""
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
-    OPS,
     Body,
     Buffer,
     Const,
@@ -21,14 +19,12 @@ from tile_ir import (
     Op,
     Region,
     Stmt,
-    Store,
     Target,
     Var,
     buffer_bytes,
     constant_value,
     expressions,
     is_constant,
-    loads,
     map_expressions,
     replace_buffers,
     rewrite,
@@ -36,13 +32,11 @@ from tile_ir import (
     substitute,
     walk,
     walk_expr,
-    walk_ops,
 )
-from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.room_of_tiles import OWN_SHARE, VERSIONS, overfull
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.lanes.plan import plan_lanes
-from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.retiling.block_axis import (
     Against,
     BlockAxis,
@@ -59,12 +53,6 @@ from tile_passes.retiling.single_rows import with_single_rows
 MOST_TILES = 128
 # What the launch must gain at least, for a model that leaves out how pipes wait for each other.
 LEAST_GAIN = 0.95
-# Versions of a tile that loads and stores overlap with the work on; what is loaded has two.
-VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
-
-# The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
-# parts of it, which instructions of a few KB are (docs/hardware/units.md#repeats).
-OWN_SHARE = 1 / 8
 
 Factors = Mapping[Var, int]
 # Cycles of a launch of so many blocks.
@@ -291,44 +279,14 @@ def _divisors(count: int) -> list[int]:
 
 def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
     """Whether all tiles lie side by side, and what is loaded twice, with room for values between
-    operations, a part of ub. Two lanes that share the rows have as much room each."""
-    used: Counter[Memory] = Counter()
-    loaded = {
-        op.region("dst").buffer
-        for op in walk_ops(func.launch.body)
-        if op.opdef is OPS["copy"] and op.region("src").memory is Memory.GM
-    }
-    for alloc in func.launch.allocs:
-        memory = alloc.buffer.memory
-        if alloc.alias_of is None and memory in target.capacity:
-            versions = 2 if alloc.buffer in loaded else VERSIONS.get(memory, 1)
-            used[memory] += versions * buffer_bytes(alloc)
-    staged = [_staged_bytes(s) for s in walk(func.launch.body) if is_parallel(s)]
-    used[Memory.UB] += max(staged, default=0)
-    room = {memory: target.capacity[memory] for memory in used}
-    if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
-        room[Memory.UB] -= int(room[Memory.UB] * own_share)
-    if func.launch.threads == 2 and used[Memory.UB] > room.get(Memory.UB, 0):
-        room[Memory.UB] *= 2 if plan_lanes(func, target).alone is None else 1
-    return all(size <= room[memory] for memory, size in used.items())
+    operations, a part of ub. Each of two lanes has the rows that it gets of those they share."""
+    full = overfull(func, target, own_share)
+    if full == {Memory.UB} and func.launch.threads == 2:
+        full = overfull(plan_lanes(func, target).func, target, own_share)
+    return not full
 
 
 def _cycles(func: Func, blocks: int, target: Target) -> float:
     """Of the busiest core, if all blocks take as long."""
     waves = math.ceil(blocks / target.cube_cores)
     return waves * BlockWork(func, target).cycles()
-
-
-def _staged_bytes(nest: Stmt) -> int:
-    """Of the tiles for elements of gm that a nest of T.Parallel loads: one is filled while the
-    other is read, and their values have one more."""
-    count, most = 1, 0
-    for stmt in walk((nest,)):
-        match stmt:
-            case For():
-                count *= constant_trips(stmt) or 1
-            case Store(buffer=buffer) if buffer.memory is not Memory.GM:
-                loaded = {e.buffer for e in loads(stmt) if e.buffer.memory is Memory.GM}
-                sizes = [2 * b.dtype.size for b in loaded]
-                most = max(most, max(sizes) + buffer.dtype.size if sizes else 0)
-    return count * most

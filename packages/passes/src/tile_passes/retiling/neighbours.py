@@ -6,8 +6,8 @@ import math
 
 from tile_ir import Core, Func, Pipe, Target, constant_value
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis import room_of_tiles
 from tile_passes.clock.block_work import BlockWork
-from tile_passes.retiling import choice
 from tile_passes.retiling.block_axis import BlockAxis
 from tile_passes.retiling.choice import Factors, Retiling, best_factors, retiled, rows_and_axes
 from tile_passes.retiling.grid import Grid, grid_of, with_places
@@ -69,7 +69,7 @@ def _cycles(func: Func, blocks: int, target: Target) -> float:
 
 def own_share(func: Func, target: Target) -> float:
     """The part of ub that is left to expressions of T.Parallel."""
-    return choice.OWN_SHARE if vector_works_aside(func, target) else OWN_SHARE
+    return room_of_tiles.OWN_SHARE if vector_works_aside(func, target) else OWN_SHARE
 
 
 def vector_works_aside(func: Func, target: Target) -> bool:
