@@ -22,7 +22,8 @@ def retile_blocks(func: Func, target: Target) -> Func:
     only if the kernel leaves tiles to the compiler (`Automatic.TILES`). For speed alone
     (`Automatic.NEIGHBOURS`) it merges only tiles of neighbours, in a grid larger than the chip, and
     divides the rows of tiles into more blocks where most cores are idle. Limits: grids and tiles of
-    constant sizes, and numbers of neighbours that divide the grid.
+    constant sizes. A number of neighbours divides the grid, or all that its last block does beyond
+    the grid lies behind the ends of tensors, where nothing is stored.
     """
     if Automatic.NEIGHBOURS not in func.automatic:
         return _retiled(func, target)

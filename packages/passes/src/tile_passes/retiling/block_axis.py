@@ -62,13 +62,15 @@ class Against(Exception):
 @dataclass(slots=True)
 class BlockAxis:
     """`size` is how long the dimensions `dims` of tiles and the loops are for one block, and the
-    `slices` of tensors, each given by an operation, an operand and a dimension."""
+    `slices` of tensors, each given by an operation, an operand and a dimension. `open_end` says
+    that blocks beyond the last one would store nothing."""
 
     place: Var
     size: int = 0
     dims: set[Dim] = field(default_factory=set)
     loops: set[For] = field(default_factory=set)
     slices: set[tuple[Op, int, int]] = field(default_factory=set)
+    open_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

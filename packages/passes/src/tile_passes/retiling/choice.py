@@ -37,12 +37,13 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.room_of_tiles import OWN_SHARE, VERSIONS, overfull
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.lanes.plan import plan_lanes
+from tile_passes.retiling.beyond_grid import stores_nothing_beyond
 from tile_passes.retiling.block_axis import (
     Against,
     BlockAxis,
     block_axis,
 )
-from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
+from tile_passes.retiling.grid import Grid, grid_of, merged_count, merged_grid, with_places
 from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
 from tile_passes.retiling.joined_rows import with_joined_rows
 from tile_passes.retiling.longer_tiles import longer_buffer, longer_region
@@ -53,6 +54,8 @@ from tile_passes.retiling.single_rows import with_single_rows
 MOST_TILES = 128
 # What the launch must gain at least, for a model that leaves out how pipes wait for each other.
 LEAST_GAIN = 0.95
+# How many times the blocks of a grid are done at most, with those behind its end.
+MOST_BEYOND = 1.125
 
 Factors = Mapping[Var, int]
 # Cycles of a launch of so many blocks.
@@ -100,7 +103,7 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
     blocks, after = grid.blocks, before
     if factors:
         longer = retiled(placed, grid, axes, factors)
-        fewer = grid.blocks // math.prod(factors.values())
+        fewer = grid.merged(factors)
         cycles = _cycles(longer, fewer, target)
         # Rows that tiles get may be more work than what neighbours share.
         if placed is new or cycles < LEAST_GAIN * after:
@@ -152,6 +155,7 @@ def axes_of(func: Func, grid: Grid, target: Target) -> tuple[list[BlockAxis], di
         if taken & axis.dims or loops & axis.loops:
             against[place] = "another dimension of the grid goes along with its tiles"
         else:
+            axis.open_end = stores_nothing_beyond(func, place, dim.count)
             found.append(axis)
     return found, against
 
@@ -179,7 +183,7 @@ def retiled(func: Func, grid: Grid, axes: Sequence[BlockAxis], factors: Factors)
     # Slices are those of the operations as they were.
     body = replace_buffers(rewrite(body, longer), buffers)
     # The only place along a dimension: edges of the tensor stand at known rows there.
-    only = [d.let.var for d in grid.dims if d.let and d.count == factors.get(d.let.var, 1)]
+    only = [d.let.var for d in grid.dims if d.let and d.count <= factors.get(d.let.var, 1)]
     body = _with_known(body, {place: Const(0) for place in only})
     return func.with_body(body, allocs=allocs, blocks=blocks, block=block)
 
@@ -234,7 +238,7 @@ def best_factors(
     """The numbers of neighbours that become one block, by their place; none where the launch is
     best as it is. The fewest of those that take at most so many times the shortest time."""
     counts = {grid.var(dim): dim.count for dim in grid.dims}
-    choices = [_divisors(counts[a.place]) for a in axes]
+    choices = [numbers_of_neighbours(a, counts[a.place]) for a in axes]
     most = price(func, grid.blocks, target) * least_gain
     # Two lanes may share the rows of a tile in ub.
     most_of = {m: size * (2 if m is Memory.UB else 1) for m, size in target.capacity.items()}
@@ -251,7 +255,7 @@ def best_factors(
         factors: Factors = {a.place: f for a, f in zip(axes, chosen, strict=True)}
         if any(own * _growth(b, axes, factors) > most_of[b.memory] for b, own in sizes.items()):
             continue  # not even this tile has room, whatever the others need
-        cycles = price(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
+        cycles = price(retiled(func, grid, axes, factors), grid.merged(factors), target)
         if cycles < most:
             better.append((cycles, number, factors))
     enough = as_good * min((cycles for cycles, _, _ in better), default=0.0)
@@ -273,8 +277,17 @@ def _growth(buffer: Buffer, axes: Sequence[BlockAxis], factors: Factors) -> int:
     return math.prod(factors[a.place] for a in axes if any(b == buffer for b, _ in a.dims))
 
 
-def _divisors(count: int) -> list[int]:
-    return [n for n in range(1, min(count, MOST_TILES) + 1) if count % n == 0]
+def numbers_of_neighbours(axis: BlockAxis, count: int) -> list[int]:
+    """The numbers of neighbours that may become one of so many blocks: those that divide them, and
+    where these leave gaps powers of two, with blocks behind the end that store nothing."""
+    found = [n for n in range(1, min(count, MOST_TILES) + 1) if count % n == 0]
+    if not axis.open_end:
+        return found
+    powers = [2**k for k in range(1, MOST_TILES.bit_length()) if 2**k < count]
+    between = (n for n in powers if not any(n < 2 * other <= 2 * n for other in found))
+    return sorted(
+        (*found, *(n for n in between if n * merged_count(count, n) <= MOST_BEYOND * count))
+    )
 
 
 def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -31,6 +32,17 @@ class Grid:
 
     def var(self, dim: GridDim) -> Var:
         return self.block if dim.let is None else dim.let.var
+
+    def merged(self, factors: Mapping[Var, int]) -> int:
+        """How many blocks there are where neighbours are one, the last ones with fewer of these."""
+        places = math.prod(d.count for d in self.dims)
+        fewer = math.prod(merged_count(d.count, factors.get(self.var(d), 1)) for d in self.dims)
+        return self.blocks // places * fewer
+
+
+def merged_count(count: int, factor: int) -> int:
+    """How many there are of so many together, the last one with fewer perhaps."""
+    return -(-count // factor)
 
 
 def with_places(func: Func) -> Func:
@@ -94,22 +106,21 @@ def merged_grid(func: Func, grid: Grid, factors: Mapping[Var, int]) -> tuple[Exp
     """The launch size, the number of the block and the body for so many times fewer blocks along
     some dimensions; places count single tiles as before."""
     launch = func.launch
-    size, number, stride = 1, launch.block, 1
+    number, stride = launch.block, 1
     if grid.dims[0].let is None:
         factor = factors.get(launch.block, 1)
         number = Var(FreeNames.of(func).fresh("tiles"), launch.block.dtype)
         first = Let(launch.block, number * factor, launch.loc)
-        return Const(grid.blocks // factor), number, (first, *launch.body)
+        return Const(grid.merged(factors)), number, (first, *launch.body)
     new: dict[Let, Let] = {}
     before = 1
     for dim in grid.dims:
         assert dim.let is not None, "only one dimension has no name"
         stride *= dim.stride // before
         factor = factors.get(dim.let.var, 1)
-        count = dim.count // factor
+        count = merged_count(dim.count, factor)
         place = launch.block // stride if stride > 1 else launch.block
         new[dim.let] = replace(dim.let, value=place % count * factor)
         before, stride = dim.stride * dim.count, stride * count
-    size = stride * (grid.blocks // before)
     body = tuple(new.get(s, s) if isinstance(s, Let) else s for s in launch.body)
-    return Const(size), launch.block, body
+    return Const(grid.merged(factors)), launch.block, body

@@ -9,7 +9,14 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis import room_of_tiles
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.retiling.block_axis import BlockAxis
-from tile_passes.retiling.choice import Factors, Retiling, best_factors, retiled, rows_and_axes
+from tile_passes.retiling.choice import (
+    Factors,
+    Retiling,
+    best_factors,
+    numbers_of_neighbours,
+    retiled,
+    rows_and_axes,
+)
 from tile_passes.retiling.grid import Grid, grid_of, with_places
 from tile_passes.retiling.loop_places import with_loop_places
 
@@ -56,7 +63,7 @@ def _of_blocks(func: Func, target: Target) -> Retiling:
         return Retiling(func, chosen, against)
     new = retiled(placed, grid, axes, factors)
     before = _cycles(func, grid.blocks, target)
-    after = _cycles(new, grid.blocks // math.prod(factors.values()), target)
+    after = _cycles(new, grid.merged(factors), target)
     if placed is not func and after > LEAST_GAIN * before:
         return Retiling(func, {a.place: 1 for a in found}, against)
     return Retiling(new, chosen, against, before, after)
@@ -85,12 +92,8 @@ def _promises(func: Func, grid: Grid, axis: BlockAxis, target: Target) -> bool:
     """Whether blocks of any number of neighbours along an axis may gain enough: what one more tile
     of a block takes, beside the first."""
     first = _work(func, target).overlapped(1)
-    factors = {axis.place: _least_divisor(grid, axis)}
-    (number,) = factors.values()
+    count = next(d.count for d in grid.dims if grid.var(d) == axis.place)
+    number = next((n for n in numbers_of_neighbours(axis, count) if n > 1), 1)
+    factors = {axis.place: number}
     more = _work(retiled(func, grid, [axis], factors), target).overlapped(1) - first
     return more < LEAST_GAIN * (number - 1) * first
-
-
-def _least_divisor(grid: Grid, axis: BlockAxis) -> int:
-    count = next(d.count for d in grid.dims if grid.var(d) == axis.place)
-    return next((n for n in range(2, count + 1) if count % n == 0), 1)
