@@ -483,15 +483,79 @@ def named_in_three(M: int, N: int, R: int) -> Case:
     return Case(kernel, [2], (torch.randn(R, M, K, N), weights), meaning)
 
 
+def absolute(M: int, N: int, R: int) -> Case:
+    """A reduction of absolute values, in the words of TileLang for GPUs."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), F16), Q: T.Tensor((M, N), F16), S: T.Tensor((M,), F32)):
+        with T.Kernel(M // R, threads=128) as bx:
+            x, q = T.alloc_shared((N,), F16), T.alloc_shared((N,), F16)
+            most = T.alloc_fragment((1,), F32)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0], x)
+                T.reduce_absmax(x, most, dim=0)
+                most[0] = T.max(most[0], 1e-6)
+                for j in T.Parallel(N):
+                    q[j] = x[j] / most[0]
+                T.copy(q, Q[bx * R + r, 0])
+                S[bx * R + r] = most[0] / 127.0
+
+    def meaning(x: Any) -> Tensors:
+        most = x.float().abs().amax(-1).clamp(min=1e-6)
+        return (x.float() / most[:, None]).half(), most / 127
+
+    return Case(kernel, [1, 2], (torch.randn(M, N).half(),), meaning)
+
+
+def bisected(M: int, N: int, R: int) -> Case:
+    """Bounds of a row that branches move, by a name whose elements change, and a scalar variable."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), F32), Y: T.Tensor((M, N), F32)):
+        with T.Kernel(M // R, threads=128) as bx:
+            x, y = T.alloc_shared((N,), F32), T.alloc_fragment((N,), F32)
+            count, low = T.alloc_fragment((1,), F32), T.alloc_fragment((1,), F32)
+            high = T.alloc_local((1,), F32)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0], x)
+                low[0] = 0.0
+                high[0] = 1.0
+                for _ in T.serial(5):
+                    middle = (low[0] + high[0]) * 0.5
+                    for j in T.Parallel(N):
+                        y[j] = T.if_then_else(x[j] >= middle, 1.0, 0.0)
+                    T.reduce_sum(y, count, dim=0)
+                    if count[0] >= N // 4:
+                        low[0] = middle
+                    else:
+                        high[0] = middle
+                for j in T.Parallel(N):
+                    y[j] = T.if_then_else(x[j] >= low[0], x[j], high[0])
+                T.copy(y, Y[bx * R + r, 0])
+
+    def meaning(x: Any) -> Tensors:
+        low, high = torch.zeros(M, 1), torch.ones(M, 1)
+        for _ in range(5):
+            middle = (low + high) / 2
+            enough = (x >= middle).sum(-1, keepdim=True) >= N // 4
+            low, high = torch.where(enough, middle, low), torch.where(enough, high, middle)
+        return (torch.where(x >= low, x, high),)
+
+    return Case(kernel, [1], (torch.rand(M, N),), meaning)
+
+
 TOGETHER = (
     means, weighted, in_chunks, masked, named, rotated, of_threads, groups, elements_of_groups,
-    gathered, scattered, neighbours_of_groups, named_in_three,
+    gathered, scattered, neighbours_of_groups, named_in_three, absolute, bisected,
 )  # fmt: skip
 # No row of boxes is shorter work than the tile of a block.
 AS_THEY_ARE = (table_for_rows, parts_of_groups)
+# A tensor says where a block behind the last one would store, or has no element for it.
+UP_TO_THE_LAST = (scattered, means, elements_of_groups, gathered)
 IN_ORDER = (sums_so_far, last_stays, overlapping, two_stores, in_place)
-# Whole numbers of rows for each core and not, rows of whole blocks and not, an iteration and five.
-SIZES = ((256, 256, 4), (1536, 64, 3), (240, 128, 1), (100, 40, 5))
+# Whole numbers of rows for each core and not, rows of whole blocks and not, an iteration and five,
+# and blocks that no number divides.
+SIZES = ((256, 256, 4), (1536, 64, 3), (240, 128, 1), (100, 40, 5), (509, 64, 1))
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
@@ -505,8 +569,8 @@ def test_rows_mean_what_torch_says(case: Any, sizes: tuple[int, int, int]) -> No
         torch.testing.assert_close(ours.double(), expected.double(), rtol=2e-3, atol=3e-3)
 
 
-def explained(case: Any, iterations: int) -> str:
-    kernel = T.compile(case(8192, 512, iterations).func)
+def explained(case: Any, iterations: int, rows: int = 8192) -> str:
+    kernel = T.compile(case(rows, 512, iterations).func)
     func = left_by(kernel.func, PassOptions(for_speed=tuple(FOR_SPEED)))
     return explain_tiles(func, kernel.target)
 
@@ -514,8 +578,15 @@ def explained(case: Any, iterations: int) -> str:
 @pytest.mark.parametrize("iterations", [1, 8])
 @pytest.mark.parametrize("case", TOGETHER, ids=lambda c: c.__name__)
 def test_rows_are_done_together(case: Any, iterations: int) -> None:
+    alone = case is bisected and iterations > 1  # iterations have one scalar variable
     with override(check="off"):
-        assert "blocks become one" in explained(case, iterations)
+        assert ("blocks become one" in explained(case, iterations)) is not alone
+
+
+@pytest.mark.parametrize("case", TOGETHER, ids=lambda c: c.__name__)
+def test_rows_are_done_together_where_their_number_has_no_divisor(case: Any) -> None:
+    with override(check="off"):
+        assert ("blocks become one" in explained(case, 1, 8191)) is (case not in UP_TO_THE_LAST)
 
 
 @pytest.mark.parametrize("case", [*AS_THEY_ARE, *IN_ORDER], ids=lambda c: c.__name__)

@@ -3,16 +3,21 @@ rows each need somewhere to put them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from tile_ir import (
+    FLOAT16,
+    FLOAT32,
+    INT32,
     OPS,
+    Alloc,
     Body,
     Buffer,
     Const,
     Expr,
     For,
     Func,
+    If,
     Let,
     Load,
     LoopKind,
@@ -44,6 +49,8 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.retiling.block_axis import Against, fixed_buffers
 
+# Types of values of names that tiles keep.
+KEPT = (FLOAT16, FLOAT32, INT32)
 ZERO = Const(0)
 ROW = Slice(ZERO, Const(1))
 
@@ -58,18 +65,47 @@ def with_single_rows(func: Func, place: Var) -> Func:
     fixed = fixed_buffers(func)
     new: dict[Buffer, Buffer] = {}
     for tile in tiles:
-        if tile.memory is not Memory.UB:
+        if tile.memory not in (Memory.UB, Memory.VAR):
             raise Against(f"`{tile.name}` holds a value of the block outside of ub")
         if tile in fixed or tile.static_shape() is None:
             raise Against(f"`{tile.name}` lies where the author put it")
         if tile.rank > 1 and not is_constant(tile.shape[0], 1):
             raise Against(f"`{tile.name}` holds several rows of each block")
-        if tile.rank == 1:
-            new[tile] = replace(tile, shape=(Const(1), *tile.shape))
-    rows = _Rows(place, tiles, new, FreeNames.of(func))
+        if tile.rank < 2:
+            new[tile] = replace(tile, shape=(Const(1), *tile.shape), memory=Memory.UB)
+    names = FreeNames.of(func)
+    kept = {x.var: _tile_for(x, names) for x in _changed_later(func.launch.body, tiles)}
+    rows = _Rows(place, tiles | {*kept.values()}, new, kept, names)
     body = rows.body(func.launch.body, {})
     launched = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
-    return func.with_body(body, allocs=launched)
+    own = tuple(Alloc(buffer, func.launch.loc) for buffer in kept.values())
+    return func.with_body(body, allocs=(*launched, *own))
+
+
+def _changed_later(body: Body, tiles: Set[Buffer]) -> Iterator[Let]:
+    """The names of values of tiles that statements behind them change."""
+    for number, stmt in enumerate(body):
+        if isinstance(stmt, Let):
+            loaded = {x.buffer for x in loads(stmt)} & tiles
+            if loaded & written_buffers(body[number + 1 :]):
+                yield stmt
+        if not _is_of_elements(stmt):
+            for inner in bodies(stmt):
+                yield from _changed_later(inner, tiles)
+
+
+def _tile_for(name: Let, names: FreeNames) -> Buffer:
+    if name.var.dtype not in KEPT:
+        raise Against("a value of a tile is used after the tile has changed")
+    sizes = (Const(1), Const(1))
+    return Buffer(names.fresh(name.var.name), Memory.UB, name.var.dtype, sizes, name.loc)
+
+
+def _is_of_elements(stmt: Stmt) -> bool:
+    """Whether a statement is a nest of T.Parallel, or a branch around stores to elements."""
+    if isinstance(stmt, If):
+        return all(isinstance(s, If | Let | Store) for s in walk((stmt,)))
+    return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
 
 
 def _tiles_of(func: Func, place: Var) -> frozenset[Buffer]:
@@ -101,26 +137,30 @@ def _mentions(expr: Expr, found: Collection[object]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """`tiles` hold what differs between places, and `new` those of them that get a dimension."""
+    """`tiles` hold what differs between places, and `new` those of them that get a dimension; those
+    of `kept` are for values of names."""
 
     place: Var
     tiles: frozenset[Buffer]
     new: Mapping[Buffer, Buffer]
+    kept: Mapping[Var, Buffer]
     names: FreeNames
 
     def body(self, body: Body, known: Mapping[Var, Expr]) -> Body:
         """`known` are definitions of names around it. Those of values of tiles are put in where
         they are used."""
         found: list[Stmt] = []
-        for number, stmt in enumerate(body):
+        for stmt in body:
+            if isinstance(stmt, Let) and stmt.var in self.kept:
+                tile, first = self.kept[stmt.var], (ZERO, ZERO)
+                found.append(self.elements(Store(tile, first, stmt.value, stmt.loc), known))
+                known = {**known, stmt.var: Load(tile, first)}
+                continue
             if isinstance(stmt, Let) and stmt.var != self.place:
                 # Other places stay names: where they are in the grid changes.
                 if _mentions(resolved(stmt.value, known), {self.place, *self.tiles}):
                     known = {**known, stmt.var: stmt.value}
-                loaded = {x.buffer for x in loads(stmt)}
-                if loaded & written_buffers(body[number + 1 :]):
-                    raise Against("a value of a tile is used after the tile has changed")
-                if loaded & self.tiles:
+                if self.tiles & {x.buffer for x in loads(stmt)}:
                     continue
             found.append(self.stmt(stmt, known))
         return with_statements(body, found)
@@ -129,6 +169,10 @@ class _Rows:
         match stmt:
             case For(kind=LoopKind.PARALLEL) | Store():
                 return self.elements(stmt, known) if self.is_of_rows(stmt, known) else stmt
+            case If(condition=condition) if _is_of_elements(stmt) and _mentions(
+                resolved(condition, known), self.tiles
+            ):
+                return self.elements(stmt, known)
             case _ if any(_mentions(resolved(e, known), self.tiles) for e in expressions(stmt)):
                 raise Against("single elements of a tile are used")
             case Op() if self.is_found(stmt, known):
