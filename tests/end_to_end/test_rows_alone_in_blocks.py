@@ -483,6 +483,24 @@ def named_in_three(M: int, N: int, R: int) -> Case:
     return Case(kernel, [2], (torch.randn(R, M, K, N), weights), meaning)
 
 
+def halves(M: int, N: int, R: int) -> Case:
+    """Halves of rows of a tensor, which may end inside a block."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, 2 * N - 8), F16), Y: T.Tensor((M, N - 4), F16)):
+        with T.Kernel(M // R, threads=128) as bx:
+            x, y = T.alloc_shared((N - 4,), F16), T.alloc_shared((N - 4,), F16)
+            for r in T.serial(R):
+                T.copy(X[bx * R + r, 0 : N - 4], x)
+                T.copy(X[bx * R + r, N - 4 : 2 * N - 8], y)
+                for j in T.Parallel(N - 4):
+                    y[j] = x[j] * y[j]
+                T.copy(y, Y[bx * R + r, 0])
+
+    meaning = lambda x: (x[:, : N - 4] * x[:, N - 4 :],)  # noqa: E731
+    return Case(kernel, [1], (torch.randn(M, 2 * N - 8).half(),), meaning)
+
+
 def absolute(M: int, N: int, R: int) -> Case:
     """A reduction of absolute values, in the words of TileLang for GPUs."""
 
@@ -548,8 +566,8 @@ TOGETHER = (
     means, weighted, in_chunks, masked, named, rotated, of_threads, groups, elements_of_groups,
     gathered, scattered, neighbours_of_groups, named_in_three, absolute, bisected,
 )  # fmt: skip
-# No row of boxes is shorter work than the tile of a block.
-AS_THEY_ARE = (table_for_rows, parts_of_groups)
+# No row of boxes is shorter work than the tile of a block, and no part of a row begins inside one.
+AS_THEY_ARE = (table_for_rows, parts_of_groups, halves)
 # A tensor says where a block behind the last one would store, or has no element for it.
 UP_TO_THE_LAST = (scattered, means, elements_of_groups, gathered)
 IN_ORDER = (sums_so_far, last_stays, overlapping, two_stores, in_place)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Set
 
 from tile_ir import (
+    BLOCK_BYTES,
     FLOAT16,
     FLOAT32,
     INT32,
@@ -31,6 +32,7 @@ from tile_ir import (
     While,
     accesses,
     bodies,
+    constant_value,
     expressions,
     is_constant,
     loads,
@@ -40,6 +42,7 @@ from tile_ir import (
     substitute,
     walk,
     walk_expr,
+    walk_ops,
     with_bodies,
     with_statements,
     written_buffers,
@@ -73,6 +76,7 @@ def with_single_rows(func: Func, place: Var) -> Func:
             raise Against(f"`{tile.name}` holds several rows of each block")
         if tile.rank < 2:
             new[tile] = replace(tile, shape=(Const(1), *tile.shape), memory=Memory.UB)
+    _check_rows(func.launch.body, tiles)
     names = FreeNames.of(func)
     kept = {x.var: _tile_for(x, names) for x in _changed_later(func.launch.body, tiles)}
     rows = _Rows(place, tiles | {*kept.values()}, new, kept, names)
@@ -80,6 +84,23 @@ def with_single_rows(func: Func, place: Var) -> Func:
     launched = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
     own = tuple(Alloc(buffer, func.launch.loc) for buffer in kept.values())
     return func.with_body(body, allocs=(*launched, *own))
+
+
+def _check_rows(body: Body, tiles: Set[Buffer]) -> None:
+    """Parts of rows of a tensor move row by row, each from or to a whole block of ub. Raises
+    Against where tiles have no such rows."""
+    for op in walk_ops(body):
+        regions = [o for o in op.operands if isinstance(o, Region)]
+        if not any(_is_part_of_row(r) for r in regions):
+            continue
+        for tile in {r.buffer for r in regions} & tiles:
+            columns = constant_value(tile.shape[-1]) if tile.shape else 1
+            if columns is None or (columns > 1 and columns % tile.dtype.elements_in(BLOCK_BYTES)):
+                raise Against(f"rows of `{tile.name}` would begin inside blocks")
+
+
+def _is_part_of_row(region: Region) -> bool:
+    return region.memory is Memory.GM and region.dims[-1].extent != region.buffer.shape[-1]
 
 
 def _changed_later(body: Body, tiles: Set[Buffer]) -> Iterator[Let]:
