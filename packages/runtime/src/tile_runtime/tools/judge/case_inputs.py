@@ -12,7 +12,6 @@ from tile_runtime.jit_kernels.index_values import IndexValues, index_values
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
 
-
 # Larger inputs are for a run by hand.
 _MOST_ELEMENTS = 1 << 28
 _SCALAR = 2
