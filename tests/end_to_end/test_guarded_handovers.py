@@ -3,6 +3,7 @@ what the same round of the other core has left, or the text is refused."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -166,3 +167,50 @@ def test_rounds_that_may_differ_are_refused() -> None:
     with pytest.raises(KernelError, match="may not run equally often") as raised:
         compile(counted(True), out_idx=[-1], pass_configs=AUTOMATIC)
     assert raised.value.slug == "handover-iterations"
+
+
+def there_and_back(rounds: int, cube: Any, vector: Any) -> Any:
+    """Products that the vector cores double, and that the cube core multiplies once more."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((rounds, N, N), "float16"), S: T.Tensor((N, N), "float32"),
+               P: T.Tensor((N, N), "float16"), Y: T.Tensor((rounds, N, N), "float32")):  # fmt: skip
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_L1((N, N), "float16")
+            p = T.alloc_L1((N, N), "float16")
+            c = T.alloc_L0C((N, N), "float32")
+            s = T.alloc_ub((N // 2, N), "float32")
+            half = T.alloc_ub((N // 2, N), "float16")
+            with T.Scope("C"):
+                for k in cube(rounds):
+                    T.copy(A[k, :, :], a)
+                    T.gemm_v0(a, a, c, init=True)
+                    T.copy(c, S)
+                    T.copy(P, p)
+                    T.gemm_v0(p, a, c, init=True)
+                    T.copy(c, Y[k, :, :])
+            with T.Scope("V"):
+                for _ in vector(rounds):
+                    T.copy(S[vid * 8 : vid * 8 + 8, :], s)
+                    T.tile.add(s, s, s)
+                    T.tile.cast(half, s, "CAST_RINT", N // 2 * N)
+                    T.copy(half, P[vid * 8 : vid * 8 + 8, :])
+
+    return kernel
+
+
+LOOPS = {"serial": T.serial, "pipelined": partial(T.Pipelined, num_stages=1)}
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+@pytest.mark.parametrize("cube", LOOPS)
+@pytest.mark.parametrize("vector", LOOPS)
+def test_loops_of_any_kind_go_together(rounds: int, cube: str, vector: str) -> None:
+    """Also of one iteration: a loop that only one core keeps would come before all of the other."""
+    torch.manual_seed(0)
+    a = torch.randint(-2, 3, (rounds, N, N)).half()
+    work = torch.zeros(N, N), torch.zeros(N, N).half()
+    run = compile(
+        there_and_back(rounds, LOOPS[cube], LOOPS[vector]), out_idx=[-1], pass_configs=AUTOMATIC
+    )
+    torch.testing.assert_close(run(a, *work), 2 * (a.float() @ a.float()) @ a.float())

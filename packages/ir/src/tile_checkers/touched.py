@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 from tile_ir import Buffer, Memory, Op, Pipe, Stmt, Values, loads, pipe_of
 from tile_ir.analysis import Ranges, Touch
@@ -14,6 +15,12 @@ NUMBER: dict[Pipe, int] = {p: i for i, p in enumerate(PIPES)}
 S = NUMBER[Pipe.S]
 # Source pipe, target pipe, event id.
 Flag = tuple[int, int, int]
+
+
+@lru_cache(maxsize=4096)
+def pipes_of_flag(op: Op) -> tuple[int, int]:
+    """Return the numbers of the pipe that sets a flag and of the pipe that waits for it."""
+    return NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +72,13 @@ def first_conflict(
     return found
 
 
-__all__ = ["NUMBER", "PIPES", "Flag", "Hazard", "S", "first_conflict", "touched_by_pipes"]
+__all__ = [
+    "NUMBER",
+    "PIPES",
+    "Flag",
+    "Hazard",
+    "S",
+    "first_conflict",
+    "pipes_of_flag",
+    "touched_by_pipes",
+]

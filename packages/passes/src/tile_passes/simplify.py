@@ -17,6 +17,7 @@ from tile_ir import (
     Let,
     LoopKind,
     Phase,
+    Section,
     Stmt,
     Target,
     Var,
@@ -39,7 +40,7 @@ from tile_ir.analysis import (
     trips,
     with_ranges,
 )
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.passdef import ir_pass
 
 # What is put in for names: constant integers and truths, and the only values of loop variables.
@@ -53,23 +54,26 @@ def simplify(func: Func, target: Target) -> Func:
     """Simplify every expression with the ranges of loop and launch variables.
 
     Needs, gives: any phase. Idea: constant propagation and intervals, top-down. A loop with one
-    iteration becomes its body; a pipelined loop only from SPLIT on. Limits: no relations between
-    variables are used. Names of floats stay, because float operations are left to run time.
+    iteration becomes its body; a pipelined loop only where it belongs to one kind of core: in a
+    section, and from SPLIT on. Limits: no relations between variables are used. Names of floats
+    stay, because float operations are left to run time.
     """
     defined = (s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let)))
     twice = frozenset(name for name, count in Counter(defined).items() if count > 1)
-    simplifier = _Simplifier(twice, func.phase >= Phase.SPLIT)
+    ordered = func.phase >= Phase.SPLIT
+    simplifier = _Simplifier(twice, ordered, of_one_core=ordered)
     return func.with_body(simplifier.body(func.launch.body, launch_ranges(func), {}))
 
 
 @dataclass(frozen=True, slots=True)
 class _Simplifier:
-    """`twice` has the names that stand for more than one value, each in its own block. `dealt_out`:
-    stages belong to one core by now, so that a pipelined loop of one iteration says nothing
-    more."""
+    """`twice` has the names that stand for more than one value, each in its own block. `ordered`:
+    cores have been ordered. `of_one_core`: the stages of a loop belong to one kind of core, so that
+    a pipelined loop of one iteration says nothing more."""
 
     twice: frozenset[str]
-    dealt_out: bool
+    ordered: bool
+    of_one_core: bool
 
     def body(self, body: Body, ranges: Ranges, values: Values) -> Body:
         result: list[Stmt] = []
@@ -97,7 +101,7 @@ class _Simplifier:
             case If(condition=Const(value=value)):
                 taken = stmt.then if value else stmt.orelse
                 # What is behind a break that is no branch's is nobody's: cores are ordered first.
-                if self.dealt_out or not any(breaks(taken)):
+                if self.ordered or not any(breaks(taken)):
                     return self.body(taken, known, values)
             case For(var=var, start=start, kind=kind) if kind in _IN_TURN:
                 iterations = trips(stmt, known)
@@ -105,13 +109,14 @@ class _Simplifier:
                     return ()
                 if iterations.value == 1 and self.has_place_around(stmt):
                     return self.body(stmt.body, known, {**values, var: start})
+        within = replace(self, of_one_core=True) if isinstance(stmt, Section) else self
         inside = ranges_inside(stmt, known)
-        new = tuple([self.body(b, inside, values) for b in inner])
+        new = tuple([within.body(b, inside, values) for b in inner])
         return (with_bodies(stmt, new),)
 
     def has_place_around(self, loop: For) -> bool:
         """Whether the statements of a loop mean the same in the block around it."""
-        if loop.kind is LoopKind.PIPELINED and not self.dealt_out:
+        if loop.kind is LoopKind.PIPELINED and not self.of_one_core:
             return False
         if reads_memory(loop.start) or any(breaks(loop.body)):
             return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
 
 from tile_checkers.block.accesses import Accesses, told_by
 from tile_checkers.block.choices import Path
@@ -23,7 +22,7 @@ from tile_checkers.block.streams import NAMES, Stream
 from tile_checkers.block.values import Values
 from tile_checkers.findings import BlockFindings
 from tile_checkers.loop_facts import CROSS, FLAGS
-from tile_checkers.touched import NUMBER, S
+from tile_checkers.touched import NUMBER, S, pipes_of_flag
 from tile_ir import (
     Body,
     Break,
@@ -156,9 +155,9 @@ class CoreRun:
             if number is None:
                 return  # nothing is known by it
             if effect is Effect.SET_FLAG:
-                self.clocks.set_flag((*_pipe_numbers(op), number))
+                self.clocks.set_flag((*pipes_of_flag(op), number))
             else:
-                self.clocks.wait_flag((*_pipe_numbers(op), number))
+                self.clocks.wait_flag((*pipes_of_flag(op), number))
         elif effect is Effect.BARRIER:
             pipe = pipe_of(op)
             if pipe is Pipe.ALL:
@@ -303,12 +302,6 @@ class CoreRun:
             )
             raise Stop
         return found
-
-
-@lru_cache(maxsize=4096)
-def _pipe_numbers(flag: Op) -> tuple[int, int]:
-    """The pipes that set a flag and wait for it."""
-    return NUMBER[Pipe(flag.attr("src_pipe"))], NUMBER[Pipe(flag.attr("dst_pipe"))]
 
 
 class BlockRun:

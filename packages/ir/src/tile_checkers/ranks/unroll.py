@@ -29,7 +29,7 @@ from tile_checkers.ranks.events import (
 from tile_checkers.ranks.long_loops import LongLoops, MiddleIterations, middle, spans_of
 from tile_checkers.ranks.not_told import NOT_FOR_SO_MANY, NotTold, OutOfPlace, StatementBudget
 from tile_checkers.ranks.own_loops import of_its_block
-from tile_checkers.touched import NUMBER, S
+from tile_checkers.touched import NUMBER, S, pipes_of_flag
 from tile_ir import (
     Binary,
     Body,
@@ -319,7 +319,7 @@ class Unrolling:
                     pipe_number = NUMBER[Pipe(op.attr("pipe"))]
                     self.events.append(Raise(op, pipe_number, op.attr("mode"), flag))
             case _ if effect in FLAGS:
-                pair = NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))]
+                pair = pipes_of_flag(op)
                 flag = self.event(op, "event_id")
                 self.events.append(PipeFlag((*pair, flag), effect is Effect.SET_FLAG))
 

@@ -24,7 +24,7 @@ from tile_checkers.section.loops import (
 )
 from tile_checkers.section.remainders import ended_before, entered, events, not_entered
 from tile_checkers.section.state import PipeState, merged
-from tile_checkers.touched import NUMBER, Flag, Hazard, touched_by_pipes
+from tile_checkers.touched import NUMBER, Flag, Hazard, pipes_of_flag, touched_by_pipes
 from tile_ir import (
     Body,
     Break,
@@ -149,8 +149,7 @@ class AbstractInterpreter:
 
     def flag(self, op: Op, states: States, context: Context) -> States:
         """The states behind a set or a wait; more of them where it names one of several flags."""
-        source = NUMBER[Pipe(op.attr("src_pipe"))]
-        target = NUMBER[Pipe(op.attr("dst_pipe"))]
+        source, target = pipes_of_flag(op)
         event = op.operand("event_id")
         assert isinstance(event, Expr), "the verifier has checked it"
         number = constant_value(simplify(resolved(event, context.values)))
