@@ -1,8 +1,8 @@
 """Compute which work of other cores is complete for each core, and the signals that it needs.
 
 A core's own completion does not depend on signals: `_OwnWork` first computes the work that is
-complete when a pipe is, by way of the values on the chip that its work reads: later passes may give
-each value of a buffer bytes of its own. The rest is `completion`.
+complete when a pipe is, by way of the values on the chip that its work reads. Bytes say nothing:
+later passes may give each value of a buffer its own. The rest is `completion`.
 """
 
 from __future__ import annotations
