@@ -93,7 +93,7 @@ def version_candidates(func: Func) -> list[Candidates]:
         handed = [b for b in writers if b in usable and pipes.is_handed(b)]
         loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b])
         taken.update(handed)
-        others = tuple(b for b in own if b in usable.difference(handed))
+        others = tuple(b for b in own if b in usable and b not in handed)
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return [replace(c, others=_of_one_loop(c, found)) for c in found]

@@ -11,22 +11,26 @@ from tile_ir import (
     Expr,
     Func,
     Let,
-    Load,
     Memory,
     Op,
     Region,
-    Store,
+    Stmt,
     Var,
-    accesses,
     bodies,
     constant_value,
-    expressions,
     linear_form,
     resolved,
     simplify,
     walk_expr,
 )
-from tile_ir.analysis import Ranges, interval, launch_ranges, ranges_inside, with_ranges
+from tile_ir.analysis import (
+    Ranges,
+    interval,
+    launch_ranges,
+    ranges_inside,
+    regions_of,
+    with_ranges,
+)
 from tile_ir.layout.tile_copy import clamped_dims
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.retiling.longer_tiles import longer_region
@@ -64,33 +68,25 @@ def _accesses(
     for stmt, here in with_ranges(body, known):
         if isinstance(stmt, Let) and stmt.var != place:
             names = {**names, stmt.var: stmt.value}
-        elements = [e for x in expressions(stmt) for e in walk_expr(x) if isinstance(e, Load)]
-        places = [(e.buffer, e.indices, False) for e in elements]
-        if isinstance(stmt, Store):
-            places.append((stmt.buffer, stmt.indices, True))
-        for buffer, indices, writes in places:
-            if buffer.memory is Memory.GM:
-                pairs = zip((resolved(i, names) for i in indices), buffer.shape, strict=True)
-                found = tuple((i, n, False) for i, n in pairs if place in set(walk_expr(i)))
-                yield _Accessed(found, writes, here)
-        if isinstance(stmt, Op):
-            for region, access in accesses(stmt):
-                if region.memory is Memory.GM:
-                    yield _Accessed(_of_tile(stmt, region, names, place), access.writes, here)
+        for region, access, *_ in regions_of(stmt):
+            if region.memory is Memory.GM:
+                yield _Accessed(_indices(stmt, region, names, place), access.writes, here)
         for inner in bodies(stmt):
             yield from _accesses(inner, ranges_inside(stmt, here), names, place)
 
 
-def _of_tile(
-    op: Op, region: Region, names: Mapping[Var, Expr], place: Var
+def _indices(
+    stmt: Stmt, region: Region, names: Mapping[Var, Expr], place: Var
 ) -> tuple[tuple[Expr, Expr, bool], ...]:
     offsets = [resolved(s.offset, names) for s in region.dims]
     along = [d for d, offset in enumerate(offsets) if place in set(walk_expr(offset))]
-    longer = region
-    for d in along:
-        if constant_value(region.dims[d].extent) is not None:
-            longer = longer_region(longer, d, 2, grow=False)
-    cut = clamped_dims(longer) if op.opdef.clip is not None else ()
+    cut: tuple[int, ...] = ()
+    if isinstance(stmt, Op) and stmt.opdef.clip is not None and region in stmt.operands:
+        longer = region
+        for d in along:
+            if constant_value(region.dims[d].extent) is not None:
+                longer = longer_region(longer, d, 2, grow=False)
+        cut = clamped_dims(longer)
     return tuple((offsets[d], region.buffer.shape[d], d in cut) for d in along)
 
 
