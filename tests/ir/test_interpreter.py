@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -243,3 +244,38 @@ def test_a_loop_counted_by_a_vector_core_is_not_the_cube_cores() -> None:
     }}"""
     a, _, _ = run(kernel(body))
     assert a[0, 0] == 2
+
+
+def test_a_product_is_added_with_one_rounding() -> None:
+    """Sums close to the middle of two float32 numbers, held against fractions."""
+    rng = np.random.default_rng(0)
+    small = np.float32(2.0**-15) * rng.integers(1, 9, 64).astype(np.float32)
+    old = 1 + np.float32(2.0**-23) * rng.integers(0, 8, 64).astype(np.float32)
+    x, y = np.float32(2.0**-12) * (1 + small), np.float32(2.0**-12) * (1 - small)
+    y[32:] = np.float32(2.0**-12) / (1 - small[32:])
+    func = tile_ir.parse(
+        """file 0 "k.py"
+func "f" phase built @0:1:1 {
+  tensor $A: float32 [3, 64] @0:1:1
+  launch blocks(1) %cid %vid threads 1 @0:1:1 {
+    alloc $x: ub float32 [64] @0:2:1
+    alloc $y: ub float32 [64] @0:2:1
+    alloc $u: ub float32 [64] @0:2:1
+    section vector @0:3:1 {
+      copy_gm_ub($A[0:+1, 0:+64], $x) {pad_value=none} @0:4:1
+      copy_gm_ub($A[1:+1, 0:+64], $y) {pad_value=none} @0:4:1
+      copy_gm_ub($A[2:+1, 0:+64], $u) {pad_value=none} @0:4:1
+      mul_add_dst($u, $x, $y) @0:5:1
+      copy_ub_gm($u, $A[2:+1, 0:+64]) @0:6:1
+    }
+  }
+}
+"""
+    )
+    a = np.stack([x, y, old])
+    tile_ir.interpret(func, [a])
+    for p, q, before, found in zip(x, y, old, a[2], strict=True):
+        exact = Fraction(float(p)) * Fraction(float(q)) + Fraction(float(before))
+        beside = [np.nextafter(found, np.float32(end)) for end in (-9, 9)]
+        distance = abs(Fraction(float(found)) - exact)
+        assert all(distance < abs(Fraction(float(n)) - exact) for n in beside)

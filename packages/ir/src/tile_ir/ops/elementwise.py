@@ -153,9 +153,16 @@ BINARY = (
 
 
 def _multiply_add(op: Op, dst: Any, a: Any, b: Any) -> Any:
+    """The sum in double precision; where it is not exact, the one of its two neighbours whose last
+    bit is set, so that storing it rounds the exact sum."""
     with np.errstate(all="ignore"):
+        old = np.asarray(dst, np.float64)
         product = np.asarray(a, np.float64) * np.asarray(b, np.float64)
-        return np.asarray(dst, np.float64) + product
+        total = np.asarray(old + product)
+        from_old = total - product
+        lost = (product - (total - from_old)) + (old - from_old)
+        moves = np.isfinite(total) & (lost != 0) & (total.view(np.int64) & 1 == 0)
+        return np.where(moves, np.nextafter(total, np.copysign(np.inf, lost)), total)
 
 
 ACCUMULATING = (
