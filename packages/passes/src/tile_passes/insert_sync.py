@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
 from tile_ir import Automatic, Func, Phase, Section, Target, has_generated
 from tile_ir.quick_dataclasses import replace
+from tile_passes.clock.section_time import ModelledTime
 from tile_passes.order.channels import Plan
 from tile_passes.order.completion import Completion, orders
 from tile_passes.order.conflicts import conflicts, with_generated
@@ -15,6 +17,7 @@ from tile_passes.order.eliminate_redundant import Stage, eliminate, reduce
 from tile_passes.order.event_ids import Allocation, allocate_events
 from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
+from tile_passes.order.share_flags import rings, shared
 from tile_passes.order.tree import Tree
 from tile_passes.order.unroll import build_tree
 from tile_passes.order.write import written
@@ -60,13 +63,22 @@ def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
 
 
 def _planned(flow: FlowGraph, target: Target) -> Allocation:
-    return allocate_events(eliminate(place_all(flow)), target)
+    found, time = _with_ids(flow, target), cache(ModelledTime(flow.tree, target))
+    for ring in rings(found.plan):
+        if all(op in found.plan.ops for op in ring):
+            other = _with_ids(flow, target, shared(found.plan, ring))
+            found = min(found, other, key=lambda found: time(found.plan))
+    return found
 
 
-def place_all(flow: FlowGraph) -> Completion:
-    """A plan for all that is left of the dependences, until a reduction under the plan finds
-    nothing: that all is ordered on all paths."""
-    plan = Plan()
+def _with_ids(flow: FlowGraph, target: Target, plan: Plan | None = None) -> Allocation:
+    return allocate_events(eliminate(place_all(flow, plan)), target)
+
+
+def place_all(flow: FlowGraph, plan: Plan | None = None) -> Completion:
+    """The plan with ops for all that is left of the dependences, until a reduction under the plan
+    finds nothing: that all is ordered on all paths."""
+    plan = plan or Plan()
     for stage in _before_all(flow.tree):
         plan = place(flow.tree, plan, reduce(flow, plan, stage).edges())
     while edges := (reduction := reduce(flow, plan)).edges():

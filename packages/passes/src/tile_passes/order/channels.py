@@ -68,7 +68,8 @@ class Flag:
     of an iteration takes the set of `distance` iterations before. As many flags are raised before
     the loop, and taken back after it; that is the outermost loop, unless the flag is `local`.
     `slots` event ids are used in turn, by the variable of the loop; no change of the plan gives it
-    more than `most`. With a `turn` it is set and awaited back to back (`point_to_point`).
+    more than `most`. With a `turn` it is set and awaited back to back (`point_to_point`). Several
+    that are `shared` are one flag, which loops in a row take in turn (`share_flags`).
     """
 
     source: Place
@@ -83,6 +84,7 @@ class Flag:
     most: int = MOST_TURNS
     behind: bool = False
     turn: int | None = None
+    shared: bool = False
 
     def __hash__(self) -> int:
         """Hash the fields that distinguish most of them: plans look them up again and again."""
@@ -91,6 +93,13 @@ class Flag:
     @property
     def pair(self) -> Pair:
         return self.source, self.target
+
+    @property
+    def identity(self) -> object:
+        """The owner of its event ids: itself, or all flags that it is one with."""
+        if not self.shared:
+            return self
+        return self.pair, self.slots, self.home(), tuple(self.turns(Do.PRIME))
 
     @property
     def carried(self) -> bool:
@@ -217,13 +226,12 @@ class Plan:
     @cached_property
     def gaps(self) -> dict[PlanGap, list[Action]]:
         """The actions in each gap, computed at the first use: many plans are intermediate ones."""
-        found: dict[PlanGap, list[Action]] = {}
+        found: dict[PlanGap, dict[object, Action]] = {}
         for op in self.ops:
             for gap, do in _instructions(op):
-                found.setdefault(gap, []).append((do, op))
-        for actions in found.values():
-            actions.sort(key=_rank)
-        return found
+                what = op.identity if do.around and isinstance(op, Flag) else op
+                found.setdefault(gap, {}).setdefault((do, what), (do, op))
+        return {gap: sorted(actions.values(), key=_rank) for gap, actions in found.items()}
 
     @property
     def flags(self) -> Iterator[Flag]:

@@ -43,9 +43,10 @@ class Completion(Dataflow):
         self.width = flow.width
         self.first_bit: dict[Flag, int] = {}
         if solved is None:
+            bits: dict[object, int] = {}
             for op in plan.flags:
-                self.first_bit[op] = self.width
-                self.width += op.room
+                self.first_bit[op] = bits.setdefault(op.identity, self.width)
+                self.width = max(self.width, self.first_bit[op] + op.room)
             self.steps = [[*self._planned(steps)] for steps in flow.steps]
         else:
             self.first_bit, self.width = solved.first_bit, solved.width

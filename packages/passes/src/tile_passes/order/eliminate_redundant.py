@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from tile_passes.graphs import nx
-from tile_passes.order.channels import Plan, SyncOp
+from tile_passes.order.channels import Flag, Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.flow_graph import FlowGraph, Gap
@@ -140,7 +140,8 @@ def spared(
     check: Completion, tried: Sequence[SyncOp], allows: Callable[[Completion], bool] | None = None
 ) -> Completion:
     """Return the plan without the ops that are not needed, tried one after another. `allows`: what
-    else a plan without an op must satisfy."""
+    else a plan without an op must satisfy. Shared flags stay: each raises the others'."""
+    tried = [op for op in tried if not (isinstance(op, Flag) and op.shared)]
     if len(tried) > 1 and allows is None and (less := check.suffices_without(tried)) is not None:
         return less
     for op in tried:

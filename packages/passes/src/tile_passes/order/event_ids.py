@@ -15,13 +15,13 @@ from typing import TypeAlias
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_ir.quick_dataclasses import dataclass
+from tile_passes.clock.section_time import ModelledTime
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced
 from tile_passes.order.eliminate_redundant import spared
 from tile_passes.order.flow_graph import FlowGraph, Signal
-from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.placement import place
 from tile_passes.order.spill import give_up, hold_back, spill
 from tile_passes.order.tree import Block, Instance, Item, Order
@@ -101,7 +101,7 @@ class LiveFlags(Completion):
 
     def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow, plan, solved)
-        self.flags = dict(enumerate(plan.flags))
+        self.flags = dict(enumerate({op.identity: op for op in plan.flags}.values()))
         self.early: dict[Flag, None] = {}
         self.incomplete = False
         self.interference: dict[int, set[int]] = defaultdict(set)
@@ -178,7 +178,8 @@ def colour(live: LiveFlags, target: Target) -> tuple[dict[Flag, int], list[Flag]
             ids.update(zip(slots[number], row, strict=True))
 
     ids = nx.greedy_color(graph, in_rows)
-    found = {op: ids[n, 0] for n, op in live.flags.items() if ids[n, 0] + op.slots <= limit}
+    first = {op: ids[live.numbers[live.first_bit[op]], 0] for op in live.plan.flags}
+    found = {op: event for op, event in first.items() if event + op.slots <= limit}
     failed = [op for op in live.flags.values() if op not in found]
     return found, sorted(failed, key=lambda op: not op.carried)
 

@@ -55,7 +55,7 @@ def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ..
         block, first, position, distance, slots = across_iterations(edge)
     gap = block, position, False
     if _has_flags(tree, closed, source, target):
-        if edge.unlikely:
+        if edge.unlikely or (edge.distance and between_iterations(tree, edge)):
             return (point_to_point(source, target, gap, reason),)
         return (Flag(source, target, block, first, position, distance, slots, reason),)
     pair = f"{source.value} to {target.value}"
@@ -76,6 +76,16 @@ def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ..
 def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) -> bool:
     """Whether there are flags between two pipes, and ids left."""
     return (source, target) in tree.flag_pairs and (source, target) not in closed
+
+
+def between_iterations(tree: Tree, edge: Edge) -> bool:
+    """Whether no work stands between the source in one iteration and the sink in the next, and none
+    of the source's pipe before the loop, which is the outermost. A set and wait at the head of the
+    loop then orders the same as a flag raised before it."""
+    block, (loop, *around) = edge.block, edge.block.loops()
+    between = block.bits(edge.first + 1, len(block.items)) | block.bits(0, edge.then)
+    before = loop.block.bits(0, loop.position) & tree.masks[edge.source]
+    return block is loop.body and loop.modulus == 1 and not (around or between or before)
 
 
 def across_iterations(edge: Edge) -> tuple[Block, int, int, int, int]:

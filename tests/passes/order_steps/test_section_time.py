@@ -12,12 +12,12 @@ from tile_ir import DEFAULT_TARGET, Section
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.machine import Pipe
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
+from tile_passes.clock.section_time import ModelledTime
 from tile_passes.insert_sync import place_all
 from tile_passes.order.channels import Flag, Plan
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.flow_graph import flow_graph
-from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.spill import SPILLS, TOLERANCE, full_barrier, spill
 from tile_passes.order.tree import Tree, Work
 from tile_passes.order.unroll import build_tree

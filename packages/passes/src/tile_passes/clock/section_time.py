@@ -30,7 +30,7 @@ class ModelledTime:
         self.plan = plan
         self.clock: PipeClock[Place] = PipeClock[Place](self.tree.pipes)
         # When the flags of the plan were set.
-        self.flags: dict[Flag, deque[float]] = defaultdict(deque)
+        self.flags: dict[object, deque[float]] = defaultdict(deque)
         self.block(self.tree.root)
         return self.clock.end
 
@@ -71,9 +71,9 @@ class ModelledTime:
                     clock.wait(pipes, clock.end)
                 case Barrier(pipe=pipe):
                     clock.wait((pipe,), clock.done[pipe])
-                case Flag(source=source, target=target):
+                case Flag(source=source, target=target, identity=flag):
                     for _ in op.turns(do):
                         if do.sets:
-                            self.flags[op].append(max(clock.free[source], clock.done[source]))
-                        elif there := self.flags[op]:
+                            self.flags[flag].append(max(clock.free[source], clock.done[source]))
+                        elif there := self.flags[flag]:
                             clock.wait(pipes if target is Pipe.S else [target], there.popleft())
