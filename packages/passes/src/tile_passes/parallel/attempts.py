@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 from tile_ir import (
     Buffer,
+    Expr,
     For,
     Func,
     Memory,
+    Slice,
     Stmt,
     Store,
     accesses,
     cast,
+    is_constant,
     loads,
     walk,
     walk_ops,
@@ -46,31 +49,43 @@ def elements_read(func: Func) -> frozenset[Buffer]:
     return frozenset(read | owners | {b for b, owner in same.items() if owner in owners})
 
 
-def _written_whole(func: Func) -> frozenset[Buffer]:
-    return frozenset(
-        r.buffer
+def _written(func: Func) -> tuple[frozenset[Buffer], frozenset[Buffer]]:
+    """The tiles of which an operation writes all elements; and those of which none does, nor whole
+    rows or slots, nor a store single elements."""
+    written = [
+        r
         for op in walk_ops(func.launch.body)
         for r, access in accesses(op)
-        if access.writes and r.buffer.memory is not Memory.GM and r.is_whole()
-    )
+        if access.writes and r.buffer.memory is not Memory.GM
+    ]
+    whole = frozenset(r.buffer for r in written if r.is_whole())
+    lines = {r.buffer for r in written if all(map(_is_whole_or_one, r.dims, r.buffer.shape))}
+    stored = {s.buffer for s in walk(func.launch.body) if isinstance(s, Store)}
+    views = (b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of))
+    return whole, frozenset(r.buffer for r in written) - lines - stored - {*views}
+
+
+def _is_whole_or_one(part: Slice, size: Expr) -> bool:
+    return is_constant(part.extent, 1) or part.extent == size
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """For one function. `trial` is a builder of which trials of lowering rules use up names and
-    scratch; it is forgotten. `elements_read`: see there. `zero_outside`: see `TileSteps`. `whole`:
-    the tiles of which an operation writes all elements."""
+    scratch; it is forgotten. `elements_read`: see there. `zero_outside`, `in_part`: see
+    `TileSteps`. `whole`: the tiles of which an operation writes all elements."""
 
     temporaries: Temporaries
     trial: Builder
     elements_read: frozenset[Buffer]
     zero_outside: bool = False
     whole: frozenset[Buffer] = frozenset()
+    in_part: frozenset[Buffer] = frozenset()
 
     @classmethod
     def of(cls, func: Func, temporaries: Temporaries, trial: Builder, outside: bool) -> Attempts:
         """Those for a function; `outside` is `zero_outside`."""
-        return cls(temporaries, trial, elements_read(func), outside, _written_whole(func))
+        return cls(temporaries, trial, elements_read(func), outside, *_written(func))
 
     def statement(
         self,
@@ -104,6 +119,7 @@ class Attempts:
                 slowly,
                 self.zero_outside,
                 by_masks,
+                self.in_part,
             )
             made = len(self.temporaries.allocs)
             try:

@@ -85,7 +85,7 @@ def _in_type(e: Expr, kind: DType) -> Expr | None:
 
 def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:
     """Whether one side of a choice loads elements of gm, and is not evaluated for all elements."""
-    if not any(_loads(side, domain) for side in (e.then, e.orelse)):
+    if not any(_loads(s, side, domain) for side in (e.then, e.orelse)):
         return False
     e = _uniform_outside(s, e, domain)
     return s.is_scalar(e.condition, domain) or _part_read(s, e, domain) is not None
@@ -116,11 +116,11 @@ def _part_read(s: VectorSteps, e: Select, domain: Domain) -> tuple[Expr, Expr, D
     where both are better computed for all. Raises Unsuitable where they cannot be."""
     always = always_read(e)
     problem = _outside(s, (e.then, e.orelse, e.condition), domain, always)
-    loads = any(_loads(side, domain) for side in (e.then, e.orelse))
+    loads = any(_loads(s, side, domain) for side in (e.then, e.orelse))
     if problem is None and (s.by_masks or not loads):
         return None
     sides = (e.orelse, e.then, e.condition), (e.then, e.orelse, negated(e.condition))
-    for whole, other, condition in sorted(sides, key=lambda side: _loads(side[0], domain)):
+    for whole, other, condition in sorted(sides, key=lambda side: _loads(s, side[0], domain)):
         part = part_of(domain, condition)
         if part is not None and (problem is None or _outside(s, (whole,), domain, always) is None):
             return whole, other, part
@@ -140,9 +140,9 @@ def _outside(
     return None
 
 
-def _loads(side: Expr, domain: Domain, memory: Memory | None = Memory.GM) -> bool:
-    """Whether a side reads elements, of one memory or of any."""
-    found = (x for x in loads_in(side) if memory in (None, x.buffer.memory))
+def _loads(s: VectorSteps, side: Expr, domain: Domain) -> bool:
+    """Whether a side reads elements of gm, or of a tile that holds values in a part of it."""
+    found = (x for x in loads_in(side) if x.buffer.memory is Memory.GM or x.buffer in s.in_part)
     return any(variables_in(x, domain) for x in found)
 
 

@@ -3,13 +3,14 @@ rules before it is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 
 from tile_ir import (
     BLOCK_BYTES,
     OPS,
     AttrValue,
+    Buffer,
     Const,
     DType,
     Expr,
@@ -56,7 +57,8 @@ class TileSteps:
     reaches are carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that
     move element by element are taken where all else fails (`slowly`). Elements outside of tensors
     are 0 (`zero_outside`), or a mistake. Both sides of a choice are computed for all elements
-    (`by_masks`), or one of them for a part of these."""
+    (`by_masks`), or one of them for a part of these. Tiles `in_part` never hold values in all of
+    their elements."""
 
     def __init__(
         self,
@@ -71,11 +73,12 @@ class TileSteps:
         slowly: bool = False,
         zero_outside: bool = False,
         by_masks: bool = False,
+        in_part: Set[Buffer] = frozenset(),
     ) -> None:
         self.store, self.domain, self.known = store, domain, known
         self.temporaries, self.trial, self.dense = temporaries, trial, dense
         self.by_element, self.by_gather, self.slowly = by_element, by_gather, slowly
-        self.zero_outside, self.by_masks = zero_outside, by_masks
+        self.zero_outside, self.by_masks, self.in_part = zero_outside, by_masks, in_part
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []
