@@ -89,6 +89,24 @@ def test_loads_run_ahead_unless_their_option_is_off() -> None:
     assert versions_of(kernel, OFF) == {}
 
 
+def test_a_lane_that_is_never_used_is_the_compilers() -> None:
+    """One vector core would store what the other one stores."""
+
+    @T.prim_func
+    def doubled(X: T.Tensor((48, 64), "float32"), Y: T.Tensor((48, 64), "float32")):
+        with T.Kernel(6, is_npu=True) as (cid, vid):
+            x = T.alloc_shared((8, 64), "float32")
+            T.copy(X[cid * 8, 0], x)
+            for i, j in T.Parallel(8, 64):
+                x[i, j] = x[i, j] * 2
+            T.copy(x, Y[cid * 8, 0])
+
+    x = torch.randn(48, 64)
+    with override(check="strict"):
+        assert torch.equal(T.compile(doubled, out_idx=[1])(x), 2 * x)
+    assert left_by(doubled, pass_options(None)).launch.threads == 2
+
+
 def test_blocks_of_different_lengths_go_to_idle_cores() -> None:
     """Dealt out in turn, one core would have all that take long."""
     rows = 24 * 3

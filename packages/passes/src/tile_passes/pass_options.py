@@ -50,11 +50,14 @@ class PassResult:
 
 
 def left_by(func: Func, options: PassOptions) -> Func:
-    """The function with the decisions that the options leave to the compiler."""
+    """The function with the decisions that the options leave to the compiler. A kernel that says
+    nothing of its order, nor which lane does what, leaves its rows to both."""
     own = options.unless_ordered and own_cross_flag(func) is not None
     more = (*options.automatic, *(() if own else options.unless_ordered))
     if not options.by_hand and has_no_order(func):
         more = (*more, Automatic.SYNC, Automatic.MEMORY)
+        if func.launch.threads is None:
+            func = replace(func, launch=replace(func.launch, threads=2))
     func = leaving(func, more)
     if options.for_speed:
         func = leaving(func, open_for_speed(func).intersection(options.for_speed))
