@@ -120,3 +120,86 @@ def test_a_window_that_begins_before_rows_and_columns(written: str, sizes: tuple
     x, f = torch.randn(3, *sizes).half(), torch.randn(3, 9)
     expected = torch.nn.functional.conv2d(x.float(), f.view(3, 1, 3, 3), padding=1, groups=3)
     torch.testing.assert_close(convolved(3, *sizes)(x, f), expected, rtol=1e-4, atol=1e-4)
+
+
+def planes(C: int, H: int, W: int, dtype: str, written: str) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((C, H, W), dtype), F: T.Tensor((C, 3, 3), "float32"),
+        Y: T.Tensor((C, H, W), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(C) as c:
+            total = T.alloc_fragment((H, W), "float32")
+            f = T.alloc_shared((3, 3), "float32")
+            T.copy(F[c, 0, 0], f)
+            T.clear(total)
+            for p in T.serial(3):
+                for q in T.serial(3):
+                    for i, j in T.Parallel(H, W):
+                        h, w = i + p - 1, j + q - 1
+                        inside = h >= 0 and h < H and w >= 0 and w < W
+                        if written == "choice":
+                            x = T.if_then_else(inside, X[c, h, w], T.cast(0, dtype))
+                            total[i, j] += x * f[p, q]
+                        elif h >= 0 and h < H and w >= 0 and w < W:
+                            total[i, j] += X[c, h, w] * f[p, q]
+            T.copy(total, Y[c, 0, 0])
+
+    return kernel
+
+
+def variables(C: int, H: int, W: int, dtype: str) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((C, H, W), dtype), F: T.Tensor((C, 3, 3), "float32"),
+        Y: T.Tensor((C, H, W), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(C) as c:
+            for i, j in T.Parallel(H, W):
+                total = T.alloc_var("float32", init=0.0)
+                for p in T.serial(3):
+                    for q in T.serial(3):
+                        h, w = i + p - 1, j + q - 1
+                        if h >= 0 and h < H and w >= 0 and w < W:
+                            total += X[c, h, w] * F[c, p, q]
+                Y[c, i, j] = total
+
+    return kernel
+
+
+def rows(C: int, H: int, W: int, dtype: str) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((C, H, W), dtype), F: T.Tensor((C, 3, 3), "float32"),
+        Y: T.Tensor((C, H, W), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(H, C) as (h, c):
+            total = T.alloc_fragment((W,), "float32")
+            f = T.alloc_shared((3, 3), "float32")
+            T.copy(F[c, 0, 0], f)
+            T.clear(total)
+            for p in T.serial(3):
+                if h + p - 1 >= 0 and h + p - 1 < H:
+                    for q in T.serial(3):
+                        for j in T.Parallel(W):
+                            if j + q - 1 >= 0 and j + q - 1 < W:
+                                total[j] += X[c, h + p - 1, j + q - 1] * f[p, q]
+            T.copy(total, Y[c, h, 0])
+
+    return kernel
+
+
+@pytest.mark.parametrize("sizes", [(16, 64), (13, 58), (5, 20)], ids=str)
+@pytest.mark.parametrize("written", ["branch", "choice", "variable", "row"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_window_around_whole_planes(dtype: str, written: str, sizes: tuple[int, int]) -> None:
+    """Rows of gm that begin an element before the tile, under guards of their bounds."""
+    shape = (2, *sizes)
+    if written == "variable":
+        kernel = variables(*shape, dtype)
+    else:
+        kernel = rows(*shape, dtype) if written == "row" else planes(*shape, dtype, written)
+    x, f = torch.randn(shape).to(getattr(torch, dtype)), torch.randn(2, 3, 3)
+    expected = torch.nn.functional.conv2d(x.float(), f[:, None], padding=1, groups=2)
+    found = T.compile(kernel, out_idx=[-1])(x, f)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

@@ -25,7 +25,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
-from tile_passes.parallel.elements_outside import held_in_tiles, without_bounds
+from tile_passes.parallel.elements_outside import held_in_bounds, without_bounds
 from tile_passes.parallel.exact_halves import rounded_once
 from tile_passes.parallel.least_work import least
 from tile_passes.parallel.logistic import as_quotients
@@ -210,17 +210,25 @@ class Attempts:
         raise problem
 
     def _gathering(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
-        """The store over a whole domain with gathers. Raises Unsuitable."""
-        domain = domain_of(leaf.loops)
+        """The store over a whole domain with gathers; where elements lie outside that a condition
+        leaves out, those nearest to them are gathered. Raises Unsuitable."""
+        domain, made = domain_of(leaf.loops), len(self.temporaries.allocs)
         try:
-            found = self.statement(store, domain, known, by_gather=True)
+            return self._anywhere_gathered(store, domain, known)
         except NoRoom:
             raise
         except Unsuitable:
-            held = replace(store, value=held_in_tiles(store.value, self.whole, known))
+            held = replace(store, value=held_in_bounds(store.value, self.whole, known))
             if held.value == store.value:
                 raise
-            found = self.statement(held, domain, known, by_gather=True)
+        self.temporaries.give_back_all()
+        self.temporaries.forget_since(made)
+        return self._anywhere_gathered(held, domain, known, by_masks=True)
+
+    def _anywhere_gathered(
+        self, store: Store, domain: Domain, known: Ranges, by_masks: bool = False
+    ) -> list[Stmt]:
+        found = self.statement(store, domain, known, by_gather=True, by_masks=by_masks)
         if found.conditions:
             raise Unsuitable("its rows may start inside a block of 32 bytes")
         return found.steps

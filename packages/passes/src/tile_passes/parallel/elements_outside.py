@@ -90,13 +90,15 @@ def _is_bound(condition: Expr, load: Load) -> bool:
     return False
 
 
-def held_in_tiles(value: Expr, whole: Set[Buffer], known: Ranges) -> Expr:
-    """A value whose choices read these tiles at the nearest index inside: where the index was
-    another one, the other side is chosen. The tiles hold values everywhere."""
+def held_in_bounds(value: Expr, whole: Set[Buffer], known: Ranges) -> Expr:
+    """A value whose choices read these tiles, and gm, at the nearest index inside: where the index
+    was another one, the other side is chosen. The tiles hold values everywhere."""
 
     def held(x: Expr) -> Expr | None:
         match x:
-            case Load(buffer, indices) if buffer in whole and not any(map(reads_memory, indices)):
+            case Load(buffer, indices) if not any(map(reads_memory, indices)):
+                if buffer not in whole and buffer.memory is not Memory.GM:
+                    return None
                 sizes = zip(indices, buffer.shape, strict=True)
                 return Load(buffer, tuple(_between(i, size, known) for i, size in sizes))
         return None

@@ -9,6 +9,7 @@ from tile_ir import (
     FLOAT16,
     INT32,
     ZERO,
+    Binary,
     Const,
     DType,
     Expr,
@@ -20,6 +21,8 @@ from tile_ir import (
     element_count,
     is_contiguous,
     linear_form,
+    maximum,
+    minimum,
     reads_memory,
     simplify,
 )
@@ -86,7 +89,10 @@ def _box_around(s: VectorSteps, e: Load, domain: Domain) -> tuple[Region, tuple[
         varying, rest = varying_part(index, domain)
         found = bounds_in_text(varying, size, s.known)
         room = constant_value(size)
-        if found is not None:
+        if (slice_ := _around_held(s, index, size, domain)) is not None:
+            dims.append(slice_)
+            indices.append(simplify(index - slice_.offset))
+        elif found is not None:
             first, last = int(found.low), int(found.high)
             corner, most = constant_value(rest), constant_value(size)
             if corner is not None and not s.zero_outside:
@@ -105,6 +111,22 @@ def _box_around(s: VectorSteps, e: Load, domain: Domain) -> tuple[Region, tuple[
     if (constant_value(element_count(box)) or 0) > MOST_FOR_ONE * max(read, 256):
         raise Unsuitable(f"elements of `{e.buffer.name}` are read far apart")
     return box, tuple(indices)
+
+
+def _around_held(s: VectorSteps, index: Expr, size: Expr, domain: Domain) -> Slice | None:
+    """The least part of a dimension for an index that is held inside of it. It has as many elements
+    as the index without bounds would read, and lies inside. None for another index."""
+    count = constant_value(size)
+    match index:
+        case Binary("min", Binary("max", inner, Const(0)), Const(last)) if count == last + 1:
+            varying, rest = varying_part(inner, domain)
+            found = bounds_in_text(varying, size, s.known)
+            if found is not None and found.high - found.low < count:
+                read = int(found.high - found.low) + 1
+                first = simplify(rest + int(found.low))
+                corner = simplify(minimum(maximum(first, 0), count - read))
+                return Slice(corner, Const(read))
+    return None
 
 
 def _tile_for(s: VectorSteps, box: Region, e: Load, dtype: DType | None = None) -> Region:
