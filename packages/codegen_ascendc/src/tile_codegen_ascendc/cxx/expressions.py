@@ -68,6 +68,10 @@ _FUNCTIONS = {
     "log": "logarithm",
     "sqrt": "square_root",
     "rsqrt": "inverse_square_root",
+    "sin": "sine",
+    "cos": "cosine",
+    "tanh": "hyperbolic_tangent",
+    "erf": "error_function",
     "floor": "round_down",
     "ceil": "round_up",
     "round": "round_nearest",
@@ -267,9 +271,7 @@ class _ExpressionWriter:
 
     def function(self, expr: Unary) -> tuple[str, int]:
         """A function of a float, computed in float."""
-        name, a, dtype = _FUNCTIONS.get(expr.op), expr.operand, expr.dtype
-        if name is None:
-            raise self.no_function(expr.op)
+        name, a, dtype = _FUNCTIONS[expr.op], expr.operand, expr.dtype
         if dtype in _SMALL:
             return f"static_cast<{dtype.c_name}>(tile::{name}({self.widened(a)}))", _ATOM
         return f"tile::{name}({self.text(a, 0)})", _ATOM

@@ -7,6 +7,7 @@
 #include "tile/site.h"
 #include "tile/scalar.h"
 #include "tile/scalar_math.h"
+#include "tile/scalar_functions.h"
 #include "tile/movement.h"
 #include "tile/cube.h"
 #include "tile/vector.h"

@@ -78,10 +78,9 @@ ROUNDING: dict[str, str] = {
     "trunc": "cast_trunc",
 }
 
-# What the scalar unit has instructions for. Other functions of one value belong on the vector unit
-# where that is possible; those below the scalar unit can compute in many steps, and no others.
+# What the scalar unit has instructions for. It computes other functions of floats in many steps, so
+# they belong on the vector unit where that is possible.
 SCALAR_UNARY = frozenset({"-", "~", "not", "abs"})
-SCALAR_FUNCTIONS = frozenset({"exp", "log", "sqrt", "rsqrt", "floor", "ceil", "round", "trunc"})
 
 
 def is_foreign(e: Expr) -> bool:
@@ -96,12 +95,7 @@ def is_foreign(e: Expr) -> bool:
 
 def is_vector_only(e: Expr) -> bool:
     """Whether only the vector unit has the outermost operation."""
-    match e:
-        case Binary(op="pow", dtype=dtype):
-            return not dtype.is_float
-        case Unary(op=op):
-            return is_foreign(e) and op not in SCALAR_FUNCTIONS
-    return False
+    return isinstance(e, Binary) and e.op == "pow" and not e.dtype.is_float
 
 
 # Comparison mode, and whether its bits are turned round: NE is false for NaN, `!=` is not.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_ir import Binary, KernelError, Memory, Stmt, Store, Unary, expressions, walk, walk_expr
+from tile_ir import Binary, KernelError, Memory, Stmt, Store, expressions, walk, walk_expr
 from tile_ir.verification.own_parts import REGISTERS
 from tile_passes.parallel.nest import loads_of
 from tile_passes.parallel.operators import is_foreign, is_vector_only
@@ -41,7 +41,7 @@ def check_scalar_unit(stmt: Stmt, reason: str, overflow: KernelError | None = No
             )
         for e in expressions(inner):
             function = next((p for p in walk_expr(e) if is_vector_only(p)), None)
-            if isinstance(function, (Unary, Binary)):
+            if isinstance(function, Binary):
                 if overflow is not None:
                     raise overflow
                 raise KernelError(
