@@ -73,6 +73,7 @@ def test_01_reading_what_nothing_wrote_is_reported() -> None:
     with pytest.raises(SimulationError) as caught:
         run(k, torch.zeros(64), out_idx=[-1])
     assert caught.value.slug == "uninitialised-read"
+    assert "T.clear(tile)" in str(caught.value.hint)
 
 
 def test_02_bounded_slices_are_regions_everywhere() -> None:

@@ -340,7 +340,7 @@ def runtime_stages():
     def k(A: T.Tensor((4, 4), "int32"), s: T.int32):
         with T.Kernel(1) as (cid, vid):
             for i in T.Pipelined(4, num_stages=s):
-            #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0 or "auto"
+            #                                  ^ loop-stages: num_stages is a runtime int32, expected a Python int of at least 0 or "auto" | write a number such as 2, or take it from the function around the kernel
                 A[i, 0] = 1
 
 

@@ -347,7 +347,8 @@ def _static(name: str, value: Any, least: int) -> int:
     if number is None or number < least:
         or_auto = ' or "auto"' if name == "num_stages" else ""
         wanted = f"a Python int of at least {least}{or_auto}"
-        raise unexpected(name, value, wanted, slug="loop-stages")
+        hint = "write a number such as 2, or take it from the function around the kernel"
+        raise unexpected(name, value, wanted, hint, slug="loop-stages")
     return number
 
 

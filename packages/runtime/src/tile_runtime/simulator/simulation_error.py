@@ -175,6 +175,12 @@ _OUTSIDE_A_TILE = (
     "elements outside of a tile are not 0 as those of a tensor are: guard the index, "
     "T.if_then_else(i + 1 < n, x[i + 1], 0), or allocate a tile with room for them"
 )
+# A tile that nothing has written, or only in part.
+_UNWRITTEN_TILE = re.compile(r" of (the )?UB.* that nothing has written")
+_FIRST_VALUE = (
+    "give the tile a first value above this line: T.clear(tile), T.fill(tile, value), or a T.copy "
+    "into all of it"
+)
 _BLOCKS = re.compile(r"^give each block its own bytes")
 # What is to be done on the core that has asked the engine, and then tells the other one.
 _ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", re.DOTALL)
@@ -198,6 +204,8 @@ def _hint(fault: Fault, func: Func) -> str:
     if fault.kind == "out-of-bounds" and (past := _PAST_A_TILE.search(fault.text)):
         negative = "the index is negative here; " if int(past[1]) >= 1 << 31 else ""
         return hint or negative + _OUTSIDE_A_TILE
+    if fault.kind == "uninitialised-read" and _UNWRITTEN_TILE.search(fault.text):
+        return hint or _FIRST_VALUE
     if fault.kind == "division-by-zero" and "the divisor is 0" in fault.text:
         return hint or _OUTSIDE_A_TENSOR
     if fault.kind != "race":
