@@ -1,4 +1,4 @@
-"""Leaves how far iterations of plain loops overlap to the model, where they load tiles."""
+"""Leaves how far iterations of plain loops overlap to the model, where they move tiles."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ PLAIN = (LoopKind.SERIAL, LoopKind.PERSISTENT)
 
 @ir_pass(needs=Phase.TYPED)
 def overlap_iterations(func: Func, target: Target) -> Func:
-    """Turn plain loops that load tiles into pipelined loops, with the best number of stages.
+    """Turn plain loops that move tiles into pipelined loops, with the best number of stages.
 
-    Needs, gives: TYPED. Idea: the next tile can load while this one is computed.
-    `num_stages="auto"` gives loaded tiles versions if they fit and the loop is modelled faster. The
-    pass runs only if the kernel leaves it to the compiler (`Automatic.ITERATIONS`). Limits: no
+    Needs, gives: TYPED. Idea: while this tile is computed, the next one can load and the last one
+    be stored. `num_stages="auto"` gives tiles versions if they fit and the loop is modelled faster.
+    The pass runs only if the kernel leaves it to the compiler (`Automatic.ITERATIONS`). Limits: no
     manually ordered kernels, no loops with `break`, no iterations that other cores wait for, and no
     loops around loops with work for both kinds of core, which overlap themselves.
     """
@@ -75,7 +75,7 @@ def _may_overlap(loop: For) -> bool:
     }
     if not over_both <= {None}:
         return False
-    if any(_loads(op) for _, op, _ in work):
+    if any(_moves_tile(op) for _, op, _ in work):
         return True
     # Lines may become one nest of two dimensions yet.
     return not is_loop_of_lines(loop) and any(map(_loads_elements, walk(loop.body)))
@@ -95,11 +95,14 @@ def _work(body: Body, core: Core, inner: For | None) -> Iterator[tuple[Core, Op,
             yield from _work(each, core, around)
 
 
-def _loads(op: Op) -> bool:
-    """Whether it brings a tile from gm to a memory of the chip."""
+def _moves_tile(op: Op) -> bool:
+    """Whether it moves a tile between gm and a memory of the chip."""
     read = {r.memory for r, access in accesses(op) if access.reads}
     written = {r.memory for r, access in accesses(op) if access.writes}
-    return Memory.GM in read and not written <= {Memory.GM, Memory.VAR}
+    chip = {Memory.GM, Memory.VAR}
+    return (Memory.GM in read and not written <= chip) or (
+        Memory.GM in written and not read <= chip
+    )
 
 
 def _loads_elements(stmt: Stmt) -> bool:
