@@ -49,7 +49,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
-from tile_passes.lowering.short_rows import has_short_rows, in_blocks
+from tile_passes.lowering.short_rows import elements_beside, has_short_rows, in_blocks
 from tile_passes.passdef import ir_pass
 
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
@@ -117,7 +117,8 @@ class _Stages:
                 case (Memory.UB, Memory.GM):
                     return self.cast_before(stmt, dst.dtype)
         if src.dtype == dst.dtype:
-            short = self.ordered and has_short_rows(src, dst, self.target)
+            most = elements_beside(dst if dst.memory is Memory.UB else src, self.target)
+            short = self.ordered and has_short_rows(src, dst, self.target, most)
             return self.in_blocks(stmt, src, dst) if short else stmt
         match way:
             case (Memory.GM, Memory.UB):

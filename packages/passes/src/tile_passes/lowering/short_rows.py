@@ -38,11 +38,16 @@ MOST_ELEMENTS = 4096
 MOST_IN_COLUMN = 2048
 
 
-def has_short_rows(src: Region, dst: Region, target: Target) -> bool:
+def has_short_rows(src: Region, dst: Region, target: Target, most: int = MOST_ELEMENTS) -> bool:
     """Whether the transfer starts rows inside blocks of ub, and there are few enough elements to
-    take them through rows of whole blocks."""
+    take them through rows of whole blocks: at most so many in a matrix."""
     inside = misaligned_rows(src, dst, target) or _column_inside_blocks(src, dst, target)
-    return inside and _is_small(src, dst)
+    return inside and _is_small(src, dst, most)
+
+
+def elements_beside(local: Region, target: Target) -> int:
+    """How many elements of a matrix have room twice in one half of ub."""
+    return local.dtype.elements_in(target.capacity[Memory.UB] // 4)
 
 
 def _column_inside_blocks(src: Region, dst: Region, target: Target) -> bool:
@@ -53,8 +58,8 @@ def _column_inside_blocks(src: Region, dst: Region, target: Target) -> bool:
     )
 
 
-def _is_small(src: Region, dst: Region) -> bool:
-    """Whether the ub side is a small matrix, or a small column of elements."""
+def _is_small(src: Region, dst: Region, most: int) -> bool:
+    """Whether the ub side is a matrix of at most so many elements, or a small column of them."""
     local = dst if dst.memory is Memory.UB else src
     dims = _moved_dims(local)
     return (
@@ -63,7 +68,7 @@ def _is_small(src: Region, dst: Region) -> bool:
         and dims is not None
         and len(active_dims(src)) == len(active_dims(dst))
         and prod(constant_value(local.buffer.shape[d]) or 0 for d in dims)
-        <= (MOST_IN_COLUMN if len(dims) == 1 else MOST_ELEMENTS)
+        <= (MOST_IN_COLUMN if len(dims) == 1 else most)
     )
 
 
