@@ -79,6 +79,15 @@ def test_stages_are_not_proposed_where_the_compiler_has_made_them(
     assert ("overlap already" in cause.change) == bool(versions), cause.change
 
 
+def test_stages_are_not_proposed_for_loops_that_move_no_tile() -> None:
+    run = small_run()
+    (file, line), *_ = (place for c in waiting_findings(Measures(run)) for place in c.places)
+    loop = SourceLoop(file, line, line, "serial", moves=False)
+    facts = replace(run.facts, ordered=True, loops=(loop,))
+    (cause,) = waiting_findings(Measures(replace(run, facts=facts)))
+    assert cause.change.startswith("let a block go over several tiles"), cause.change
+
+
 def test_every_cause_has_changes_to_try_first() -> None:
     for bound in ("block starts", "no overlap", "one lane", "anything else"):
         assert sorted(likely_changes(bound)) == [

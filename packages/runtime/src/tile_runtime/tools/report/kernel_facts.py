@@ -16,6 +16,7 @@ from tile_ir import (
     Target,
     While,
     buffer_bytes,
+    buffers_of,
     constant_value,
     walk,
 )
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class SourceLoop:
     """A loop of the Python source: its first and last line, its kind ("serial", "pipelined",
-    "persistent", "while") and its `num_stages`, 0 if none."""
+    "persistent", "while"), its `num_stages`, 0 if none, and whether it `moves` elements of gm."""
 
     file: str
     first: int
     last: int
     kind: str
     stages: int = 0
+    moves: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,10 @@ class KernelFacts:
     dealt: bool = False
     rooms: tuple[Room, ...] = ()
 
-    def loop_around(self, file: str, line: int) -> SourceLoop | None:
-        """The innermost loop a line is in."""
+    def loop_around(self, file: str, line: int, moves: bool = False) -> SourceLoop | None:
+        """The innermost loop around a line; with `moves`, of those that move elements of gm."""
         around = [s for s in self.loops if s.file == file and s.first <= line <= s.last]
+        around = [s for s in around if s.moves or not moves]
         return max(around, key=lambda loop: (loop.first, -loop.last), default=None)
 
     def overlaps(self, loop: SourceLoop) -> bool:
@@ -108,7 +111,7 @@ def facts_from_json(data: dict[str, Any]) -> KernelFacts:
 
 
 # What earlier versions have not saved.
-_LATER = ("tried", "dealt", "rooms", "paste")
+_LATER = ("tried", "dealt", "rooms", "paste", "moves")
 
 
 def _from_json(kind: Any, data: Any) -> Any:
@@ -171,5 +174,6 @@ def _loops(kernel: JITKernel) -> list[SourceLoop]:
                 continue
         lines = [s.loc.line for s in walk(body) if s.loc.file == loc.file]
         last = max(lines, default=loc.line)
-        found.append(SourceLoop(loc.file, loc.line, max(last, loc.line), name, asked))
+        moves = any(b.memory is Memory.GM for s in walk(body) for b in buffers_of(s))
+        found.append(SourceLoop(loc.file, loc.line, max(last, loc.line), name, asked, moves))
     return found

@@ -124,8 +124,8 @@ def _let_pipes_overlap(m: Measures, places: list[Place], core: str) -> str:
 
 
 def _loop(m: Measures, places: list[Place]) -> SourceLoop | None:
-    """The loop of the first line that is in one."""
-    loops = (m.run.facts.loop_around(*place) for place in places)
+    """The loop of the first line that is in one whose iterations could load and store ahead."""
+    loops = (m.run.facts.loop_around(*place, moves=True) for place in places)
     return next((loop for loop in loops if loop is not None), None)
 
 
