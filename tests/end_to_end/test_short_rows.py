@@ -69,3 +69,46 @@ def test_columns_are_padded_and_converted() -> None:
     compile(kernel)(x, y)
     want = torch.cat((x[:, 4:7].float(), torch.ones(8, 3)))
     np.testing.assert_array_equal(y, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+@pytest.mark.parametrize("columns", [7, 33, 100])
+def test_rows_of_a_tile_that_start_inside_blocks_move_one_at_a_time(
+    columns: int, dtype: str
+) -> None:
+    """Rows of a table by their numbers, and the rows of a tile in another order."""
+
+    @T.prim_func
+    def kernel(
+        E: T.Tensor((50, columns), dtype), N: T.Tensor((24,), "int32"),
+        Y: T.Tensor((24, columns), dtype),
+    ):  # fmt: skip
+        with T.Kernel(3) as b:
+            e = T.alloc_shared((8, columns), dtype)
+            for i in T.serial(8):
+                T.copy(E[N[b * 8 + i], 0:columns], e[i, 0:columns])
+            for i in T.serial(8):
+                T.copy(e[7 - i, 0:columns], Y[b * 8 + i, 0:columns])
+
+    table = torch.randint(-99, 99, (50, columns)).to(getattr(torch, dtype))
+    numbers = torch.randint(0, 50, (24,), dtype=torch.int32)
+    expected = table[numbers.long()].view(3, 8, columns).flip(1).reshape(24, columns)
+    assert torch.equal(compile(kernel, out_idx=[-1])(table, numbers), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(("start", "count"), [(3, 13), (5, 40), (1, 63)])
+def test_a_part_of_a_line_that_starts_inside_a_block(start: int, count: int, dtype: str) -> None:
+    """What lies beside it keeps its value."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((6, 64), dtype), Y: T.Tensor((6, 64), dtype)):
+        with T.Kernel(6) as b:
+            x = T.alloc_shared((64,), dtype)
+            T.fill(x, -1)
+            T.copy(X[b, 0:count], x[start : start + count])
+            T.copy(x, Y[b, :])
+
+    x, expected = torch.randn(6, 64).to(getattr(torch, dtype)), torch.full((6, 64), -1.0)
+    expected[:, start : start + count] = x[:, :count].float()
+    assert torch.equal(compile(kernel, out_idx=[-1])(x).float(), expected)

@@ -10,6 +10,7 @@ from tile_ir import (
     BLOCK_BYTES,
     DTYPES,
     OPS,
+    ZERO,
     Alloc,
     Automatic,
     Body,
@@ -38,6 +39,7 @@ from tile_ir import (
     generated,
     is_contiguous,
     minimum,
+    misalignment,
     rewrite,
     round_up,
     simplify,
@@ -48,7 +50,7 @@ from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import is_far
 from tile_passes.free_names import FreeNames
-from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.lowering.alignment import odd_pitch, starts_at_blocks
 from tile_passes.lowering.short_rows import elements_beside, has_short_rows, in_blocks
 from tile_passes.passdef import ir_pass
 
@@ -66,13 +68,13 @@ def stage_copies(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: a tile in ub has the type of the transfer. A value that leaves ub is
     cast first; a value that arrives is cast behind the copy, unless the fixpipe converts. Casts of
     several steps, and casts of integers to narrower ones, are parallel loops. Copies from gm to gm
-    go through a tile in pieces. Short rows and columns go through rows of whole blocks, with a
-    parallel loop between these and the tile. In text for other chips (`Automatic.CORES`) parts of a
-    tile that start inside a block are copied by a parallel loop, and floats are truncated to
-    integers. Copies of the cube core to or from another rank go through ub, because no device has
-    shown that its transfers reach another one. The compiler orders the steps, also in manually
-    ordered kernels. Limits: a cast on the way to l1 goes through ub and gm; short rows in manually
-    ordered kernels, and columns of bytes, are left to `lower_tile_ops`.
+    go through a tile in pieces. Short rows, columns, and lines that start inside a block go through
+    rows of whole blocks, with a parallel loop between these and the tile. In text for other chips
+    (`Automatic.CORES`) parts of a tile that start inside a block are copied by a parallel loop, and
+    floats are truncated to integers. Copies of the cube core to or from another rank go through ub,
+    because no device has shown that its transfers reach another one. The compiler orders the steps,
+    also in manually ordered kernels. Limits: a cast on the way to l1 goes through ub and gm; short
+    rows in manually ordered kernels, and columns of bytes, are left to `lower_tile_ops`.
     """
     foreign, ordered = (a in func.automatic for a in (Automatic.CORES, Automatic.SYNC))
     stages = _Stages(target, FreeNames.of(func), foreign, ordered)
@@ -118,8 +120,9 @@ class _Stages:
                     return self.cast_before(stmt, dst.dtype)
         if src.dtype == dst.dtype:
             most = elements_beside(dst if dst.memory is Memory.UB else src, self.target)
-            short = self.ordered and has_short_rows(src, dst, self.target, most)
-            return self.in_blocks(stmt, src, dst) if short else stmt
+            if self.ordered and has_short_rows(src, dst, self.target, most):
+                return self.in_blocks(stmt, src, dst)
+            return self.in_a_line(stmt, src, dst) if self.ordered else stmt
         match way:
             case (Memory.GM, Memory.UB):
                 return self.cast_behind(stmt, src.dtype)
@@ -183,6 +186,28 @@ class _Stages:
             return generated(replace(copy, operands=(src, stage))), self.nest(dst, stage, copy)
         whole = Region.whole(stage.buffer)  # no instruction writes some bytes of a block
         return generated(self.nest(whole, src, copy)), replace(copy, operands=(stage, dst))
+
+    def in_a_line(self, copy: Op, src: Region, dst: Region) -> Stmt | Body:
+        """The copy of a line that surely starts inside a block of ub, by way of one that does not,
+        and vector operations between the two."""
+        local, loads = (dst, True) if dst.memory is Memory.UB else (src, False)
+        extents, other = local.static_extents(), src if loads else dst
+        if extents is None or other.memory is not Memory.GM or local.dtype.bits < 16:
+            return copy
+        if active_dims(local) != (len(extents) - 1,) or not is_contiguous(local):
+            return copy
+        if misalignment(local, self.target) is None and not odd_pitch(local, self.target):
+            return copy
+        unit = self.target.alignment[Memory.UB] // local.dtype.size
+        size = Const(round_up(extents[-1], unit))
+        line = self.buffer(f"{local.buffer.name}_line", local.dtype, (size,), copy)
+        part = Region(line, (Slice(ZERO, local.dims[-1].extent),))
+        if loads:
+            load = replace(copy, operands=(src, part))
+            return generated(load), self.nest(dst, part, copy)
+        return generated(self.nest(Region.whole(line), src, copy)), replace(
+            copy, operands=(part, dst)
+        )
 
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""

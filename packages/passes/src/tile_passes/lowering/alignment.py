@@ -40,10 +40,8 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
         return  # nearly always: buffers start at blocks
     block = builder.target.alignment[Memory.UB]
     unit = region.dtype.elements_in(block)
-    terms, _ = linear_form(element_offset(region))
     start = misalignment(region, builder.target)
-    odd = next((f for f in terms.values() if f % unit), 0)
-    steps = [row_step(region, row) for row in rows] + [odd] * _is_row_pitch(region, odd)
+    steps = [*(row_step(region, row) for row in rows), odd_pitch(region, builder.target)]
     pitch = next((step for step in steps if step % unit), 0)
     if start is None and not pitch:
         return
@@ -55,6 +53,15 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
         op.loc,
         f"start slices and rows at multiples of {unit} elements",
     )
+
+
+def odd_pitch(region: Region, target: Target) -> int:
+    """How many elements the rows of the buffer lie apart, if the region starts at some row and some
+    of these surely start inside a block; else 0."""
+    unit = region.dtype.elements_in(target.alignment[Memory.UB])
+    terms, _ = linear_form(element_offset(region))
+    odd = next((abs(f) for f in terms.values() if f % unit), 0)
+    return odd if _is_row_pitch(region, odd) else 0
 
 
 def starts_at_blocks(region: Region, target: Target) -> bool:
