@@ -14,7 +14,7 @@ import pytest
 from kept_cases import running
 
 import tile_frontend as T
-from tile_ir import Automatic, Func, KernelError
+from tile_ir import Automatic, Func
 from tile_ir.dtypes import DTYPES, from_bytes, to_bytes
 
 from .kernel_batch import KernelBatch, interpreted, lower
@@ -209,10 +209,10 @@ def test_as_many_rows_at_a_time_as_there_is_room_for(
 
 
 def test_a_full_ub_is_said_to_be_full() -> None:
-    with pytest.raises(KernelError) as caught:
-        lower(_filling(4, 6000), False, (Automatic.SYNC, Automatic.MEMORY))
-    assert caught.value.slug == "memory-overflow"
-    assert "all together take 192000" in caught.value.message
+    lowered = lower(_filling(4, 6000), False, (Automatic.SYNC, Automatic.MEMORY))
+    (told,) = [r for r in lowered.remarks if r.slug == "scalar-loop"]
+    assert "does not fit the 0 left in ub" in told.message
+    assert told.hint == "smaller tiles leave room"
 
 
 def _filling(rows: int, columns: int) -> Func:
