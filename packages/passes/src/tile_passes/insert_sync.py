@@ -67,7 +67,7 @@ def _planned(flow: FlowGraph, target: Target) -> Allocation:
     for ring in rings(found.plan):
         if all(op in found.plan.ops for op in ring):
             other = _with_ids(flow, target, shared(found.plan, ring))
-            found = min(found, other, key=lambda found: time(found.plan))
+            found = min(found, other, key=lambda each: time(each.plan))
     return found
 
 

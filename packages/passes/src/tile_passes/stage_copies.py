@@ -181,33 +181,30 @@ class _Stages:
             dims = tuple(Const(n) for n in shape)
             return self.buffer(f"{local.buffer.name}_rows", local.dtype, dims, copy)
 
-        stage = in_blocks(local, self.target, stage_of)
-        if loads:
-            return generated(replace(copy, operands=(src, stage))), self.nest(dst, stage, copy)
-        whole = Region.whole(stage.buffer)  # no instruction writes some bytes of a block
-        return generated(self.nest(whole, src, copy)), replace(copy, operands=(stage, dst))
+        return self.by_way_of(in_blocks(local, self.target, stage_of), copy, src, dst)
 
     def in_a_line(self, copy: Op, src: Region, dst: Region) -> Stmt | Body:
         """The copy of a line that surely starts inside a block of ub, by way of one that does not,
         and vector operations between the two."""
-        local, loads = (dst, True) if dst.memory is Memory.UB else (src, False)
-        extents, other = local.static_extents(), src if loads else dst
+        local, other = (dst, src) if dst.memory is Memory.UB else (src, dst)
+        extents = local.static_extents()
         if extents is None or other.memory is not Memory.GM or local.dtype.bits < 16:
             return copy
         if active_dims(local) != (len(extents) - 1,) or not is_contiguous(local):
             return copy
         if misalignment(local, self.target) is None and not odd_pitch(local, self.target):
             return copy
-        unit = self.target.alignment[Memory.UB] // local.dtype.size
+        unit = local.dtype.elements_in(self.target.alignment[Memory.UB])
         size = Const(round_up(extents[-1], unit))
         line = self.buffer(f"{local.buffer.name}_line", local.dtype, (size,), copy)
-        part = Region(line, (Slice(ZERO, local.dims[-1].extent),))
-        if loads:
-            load = replace(copy, operands=(src, part))
-            return generated(load), self.nest(dst, part, copy)
-        return generated(self.nest(Region.whole(line), src, copy)), replace(
-            copy, operands=(part, dst)
-        )
+        return self.by_way_of(Region(line, (Slice(ZERO, local.dims[-1].extent),)), copy, src, dst)
+
+    def by_way_of(self, stage: Region, copy: Op, src: Region, dst: Region) -> Body:
+        """The copy to or from a tile of the compiler's, and vector operations beside it."""
+        if dst.memory is Memory.UB:
+            return generated(replace(copy, operands=(src, stage))), self.nest(dst, stage, copy)
+        whole = Region.whole(stage.buffer)  # no instruction writes some bytes of a block
+        return generated(self.nest(whole, src, copy)), replace(copy, operands=(stage, dst))
 
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
