@@ -203,6 +203,7 @@ class Automatic(Word):
     * GRID: cores do several blocks of the grid.
     * ROUNDS: iterations of a plain loop overlap.
     * NEIGHBOURS: a block does the tiles of several neighbours.
+    * PITCHES: rows of tiles start at whole blocks of ub.
     """
 
     SYNC = "sync"
@@ -217,6 +218,7 @@ class Automatic(Word):
     GRID = "grid"
     ITERATIONS = "iterations"
     NEIGHBOURS = "neighbours"
+    PITCHES = "pitches"
 
 
 @singledispatch

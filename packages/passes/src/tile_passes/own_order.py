@@ -64,15 +64,15 @@ def open_for_speed(func: Func) -> frozenset[Automatic]:
     """The decisions on when work is done that no text of a kernel contradicts.
 
     The overlap of iterations is open if all order inside a block is the compiler's. The order of
-    blocks is open if besides none waits for another one or says which one it is. Blocks become one
-    only where the memories of all tiles are the compiler's too."""
+    blocks is open if besides none waits for another one or says which one it is. Blocks become one,
+    and rows of tiles longer, only where the memories of all tiles are the compiler's too."""
     automatic = Automatic.SYNC in func.automatic or func.launch.threads == 2
     if not automatic or _own_pipe_order(func) or own_cross_flag(func) is not None:
         return frozenset()
     if any(says_when(op) for op in walk_ops(func.launch.body)):
         return frozenset({Automatic.ITERATIONS})
     free = frozenset({Automatic.ITERATIONS, Automatic.GRID})
-    return free | {Automatic.NEIGHBOURS} if _is_inferred(func) else free
+    return free | {Automatic.NEIGHBOURS, Automatic.PITCHES} if _is_inferred(func) else free
 
 
 def _is_inferred(func: Func) -> bool:

@@ -12,7 +12,9 @@ from tile_passes.own_order import has_no_order, open_for_speed, own_cross_flag
 from tile_passes.passdef import Pass
 
 # What changes when work is done, where that is modelled faster, and never what a kernel needs.
-FOR_SPEED = frozenset({Automatic.GRID, Automatic.ITERATIONS, Automatic.NEIGHBOURS})
+FOR_SPEED = frozenset(
+    {Automatic.GRID, Automatic.ITERATIONS, Automatic.NEIGHBOURS, Automatic.PITCHES}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
 from tile_passes.narrow_block_barriers import narrow_block_barriers
 from tile_passes.overlap_iterations import overlap_iterations
+from tile_passes.pad_rows import pad_rows
 from tile_passes.parallel.serial_forms import for_want_of_room
 from tile_passes.pass_options import FOR_SPEED, PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
@@ -61,6 +62,7 @@ PIPELINE: tuple[Pass, ...] = (
     infer_memory,
     hold_own_elements,
     group_blocks,
+    pad_rows,
     stage_copies,
     adopt_scratch,
     retile_blocks,
@@ -124,7 +126,8 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
 def _ways(func: Func) -> list[Func]:
     """The function, and with less that is done for speed alone."""
     ways = [func]
-    for less in (frozenset({Automatic.NEIGHBOURS}), FOR_SPEED):
+    larger = frozenset({Automatic.NEIGHBOURS, Automatic.PITCHES})
+    for less in (frozenset({Automatic.NEIGHBOURS}), larger, FOR_SPEED):
         automatic = func.automatic - less
         if automatic != ways[-1].automatic:
             ways.append(replace(func, automatic=automatic))

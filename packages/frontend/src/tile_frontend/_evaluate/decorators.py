@@ -93,6 +93,7 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
             # Its scheduler orders all that the text does not.
             trace.automatic = frozenset(Automatic) - {
                 Automatic.TILES, Automatic.STORES, Automatic.STRIDES, Automatic.NEIGHBOURS,
+                Automatic.PITCHES,
             }  # fmt: skip
     token = CURRENT.set(trace)
     shown: TileError

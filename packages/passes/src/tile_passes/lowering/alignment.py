@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_ir import (
+    BLOCK_BYTES,
     ONE,
     ZERO,
+    Buffer,
+    Const,
     KernelError,
     Memory,
     Op,
@@ -21,10 +24,12 @@ from tile_ir import (
     k0_elements,
     linear_form,
     misalignment,
+    round_up,
     simplify,
     strides,
     substitute,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 
 
@@ -78,6 +83,16 @@ def starts_at_blocks(region: Region, target: Target) -> bool:
         if active and active[-1] != last:
             return False
     return all(step % unit == 0 for step in steps)
+
+
+def with_padded_rows(tile: Buffer) -> Buffer | None:
+    """The tile with a pitch of whole blocks; None where its rows begin at blocks, or none is longer
+    than a block."""
+    unit = tile.dtype.elements_in(BLOCK_BYTES)
+    columns = constant_value(tile.shape[-1]) if tile.shape and tile.dtype.whole_bytes else None
+    if columns is None or columns % unit == 0 or columns < unit:
+        return None
+    return replace(tile, shape=(*tile.shape[:-1], Const(round_up(int(columns), unit))))
 
 
 def row_step(region: Region, row: Var) -> int:

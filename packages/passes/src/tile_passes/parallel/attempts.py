@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 
 from tile_ir import (
     Buffer,
-    Expr,
     For,
     Func,
     Memory,
-    Slice,
     Stmt,
     Store,
-    accesses,
     cast,
-    is_constant,
     loads,
     walk,
-    walk_ops,
 )
 from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.filled_boxes import Box, filled_boxes
 from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
@@ -49,43 +46,24 @@ def elements_read(func: Func) -> frozenset[Buffer]:
     return frozenset(read | owners | {b for b, owner in same.items() if owner in owners})
 
 
-def _written(func: Func) -> tuple[frozenset[Buffer], frozenset[Buffer]]:
-    """The tiles of which an operation writes all elements; and those of which none does, nor whole
-    rows or slots, nor a store single elements."""
-    written = [
-        r
-        for op in walk_ops(func.launch.body)
-        for r, access in accesses(op)
-        if access.writes and r.buffer.memory is not Memory.GM
-    ]
-    whole = frozenset(r.buffer for r in written if r.is_whole())
-    lines = {r.buffer for r in written if all(map(_is_whole_or_one, r.dims, r.buffer.shape))}
-    stored = {s.buffer for s in walk(func.launch.body) if isinstance(s, Store)}
-    views = (b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of))
-    return whole, frozenset(r.buffer for r in written) - lines - stored - {*views}
-
-
-def _is_whole_or_one(part: Slice, size: Expr) -> bool:
-    return is_constant(part.extent, 1) or part.extent == size
-
-
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """For one function. `trial` is a builder of which trials of lowering rules use up names and
     scratch; it is forgotten. `elements_read`: see there. `zero_outside`, `in_part`: see
-    `TileSteps`. `whole`: the tiles of which an operation writes all elements."""
+    `TileSteps`. `filled`: see `FilledBoxes`."""
 
     temporaries: Temporaries
     trial: Builder
     elements_read: frozenset[Buffer]
     zero_outside: bool = False
-    whole: frozenset[Buffer] = frozenset()
+    filled: Mapping[Buffer, Box] = field(default_factory=dict)
     in_part: frozenset[Buffer] = frozenset()
 
     @classmethod
     def of(cls, func: Func, temporaries: Temporaries, trial: Builder, outside: bool) -> Attempts:
         """Those for a function; `outside` is `zero_outside`."""
-        return cls(temporaries, trial, elements_read(func), outside, *_written(func))
+        found = filled_boxes(func)
+        return cls(temporaries, trial, elements_read(func), outside, found.boxes, found.in_part)
 
     def statement(
         self,
@@ -218,7 +196,7 @@ class Attempts:
         except NoRoom:
             raise
         except Unsuitable:
-            held = replace(store, value=held_in_bounds(store.value, self.whole, known))
+            held = replace(store, value=held_in_bounds(store.value, self.filled, known))
             if held.value == store.value:
                 raise
         self.temporaries.give_back_all()

@@ -3,7 +3,7 @@ inside, and a mask puts zeros where the index was another one."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping
 
 from tile_ir import (
     BOOL,
@@ -31,6 +31,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, interval
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis.filled_boxes import Box
 from tile_passes.parallel.boxes import operands
 from tile_passes.parallel.conditions import mask_of
 from tile_passes.parallel.nest import Domain
@@ -90,16 +91,17 @@ def _is_bound(condition: Expr, load: Load) -> bool:
     return False
 
 
-def held_in_bounds(value: Expr, whole: Set[Buffer], known: Ranges) -> Expr:
-    """A value whose choices read these tiles, and gm, at the nearest index inside: where the index
-    was another one, the other side is chosen. The tiles hold values everywhere."""
+def held_in_bounds(value: Expr, filled: Mapping[Buffer, Box], known: Ranges) -> Expr:
+    """A value whose choices read gm, and tiles in boxes that hold values everywhere, at the nearest
+    index inside: where the index was another one, the other side is chosen."""
 
     def held(x: Expr) -> Expr | None:
         match x:
             case Load(buffer, indices) if not any(map(reads_memory, indices)):
-                if buffer not in whole and buffer.memory is not Memory.GM:
+                box = buffer.shape if buffer.memory is Memory.GM else filled.get(buffer)
+                if box is None:
                     return None
-                sizes = zip(indices, buffer.shape, strict=True)
+                sizes = zip(indices, box, strict=True)
                 return Load(buffer, tuple(_between(i, size, known) for i, size in sizes))
         return None
 

@@ -12,6 +12,7 @@ from tile_ir import (
     INT32,
     OPS,
     Alloc,
+    Automatic,
     Body,
     Buffer,
     Const,
@@ -50,6 +51,7 @@ from tile_ir import (
 from tile_ir.expr import rebuild
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
+from tile_passes.lowering.alignment import with_padded_rows
 from tile_passes.retiling.block_axis import Against, fixed_buffers
 
 # Types of values of names that tiles keep.
@@ -62,7 +64,7 @@ def with_single_rows(func: Func, place: Var) -> Func:
     """The function whose tiles have a first dimension of one row for what a block at a place of the
     grid does. Element code on them is in a loop over that row. Tiles of several rows stay: another
     dimension would make them boxes, which take more instructions. Raises Against."""
-    tiles = _tiles_of(func, place)
+    tiles, padded = _tiles_of(func, place), Automatic.PITCHES in func.automatic
     if not tiles:
         raise Against("no tile differs between the blocks")
     fixed = fixed_buffers(func)
@@ -75,8 +77,9 @@ def with_single_rows(func: Func, place: Var) -> Func:
         if tile.rank > 1 and not is_constant(tile.shape[0], 1):
             raise Against(f"`{tile.name}` holds several rows of each block")
         if tile.rank < 2:
-            new[tile] = replace(tile, shape=(Const(1), *tile.shape), memory=Memory.UB)
-    _check_rows(func.launch.body, tiles)
+            row = replace(tile, shape=(Const(1), *tile.shape), memory=Memory.UB)
+            new[tile] = (with_padded_rows(row) if padded else None) or row
+    _check_rows(func.launch.body, tiles, new)
     names = FreeNames.of(func)
     kept = {x.var: _tile_for(x, names) for x in _changed_later(func.launch.body, tiles)}
     rows = _Rows(place, tiles | {*kept.values()}, new, kept, names)
@@ -86,15 +89,16 @@ def with_single_rows(func: Func, place: Var) -> Func:
     return func.with_body(body, allocs=(*launched, *own))
 
 
-def _check_rows(body: Body, tiles: Set[Buffer]) -> None:
+def _check_rows(body: Body, tiles: Set[Buffer], new: Mapping[Buffer, Buffer]) -> None:
     """Parts of rows of a tensor move row by row, each from or to a whole block of ub. Raises
-    Against where tiles have no such rows."""
+    Against where tiles, which become new ones, have no such rows."""
     for op in walk_ops(body):
         regions = [o for o in op.operands if isinstance(o, Region)]
         if not any(_is_part_of_row(r) for r in regions):
             continue
         for tile in {r.buffer for r in regions} & tiles:
-            columns = constant_value(tile.shape[-1]) if tile.shape else 1
+            row = new.get(tile, tile)
+            columns = constant_value(row.shape[-1]) if row.shape else 1
             if columns is None or (columns > 1 and columns % tile.dtype.elements_in(BLOCK_BYTES)):
                 raise Against(f"rows of `{tile.name}` would begin inside blocks")
 

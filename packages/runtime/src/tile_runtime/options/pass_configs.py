@@ -128,9 +128,9 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
 }
 # What a kernel leaves to the compiler where that is faster, unless the key is False.
 _LEFT_FOR_SPEED = {
-    PassConfigKey.TL_ASCEND_PERSISTENT: Automatic.GRID,
-    PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: Automatic.ITERATIONS,
-    PassConfigKey.TL_ASCEND_RETILE: Automatic.NEIGHBOURS,
+    PassConfigKey.TL_ASCEND_PERSISTENT: (Automatic.GRID,),
+    PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: (Automatic.ITERATIONS,),
+    PassConfigKey.TL_ASCEND_RETILE: (Automatic.NEIGHBOURS, Automatic.PITCHES),
 }
 # What a kernel of another chip's dialect leaves to the compiler unless its key is False.
 _LEFT_BY_DIALECT = (PassConfigKey.TL_ASCEND_PERSISTENT, PassConfigKey.TL_ASCEND_RETILE)
@@ -186,7 +186,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         skip=tuple(skip),
         automatic=tuple(a for a in Automatic if a in automatic),
         unless_ordered=tuple(unless_ordered),
-        for_speed=tuple(for_speed.values()),
+        for_speed=tuple(a for left in for_speed.values() for a in left),
         kept=tuple(a for a in Automatic if a in kept),
         by_hand=by_hand,
         stop_after=switch("stop_after") or None,

@@ -20,6 +20,7 @@ _WORDS = {
     Automatic.GRID: "which core does which blocks (`tl.ascend_persistent`)",
     Automatic.TILES: "the size of tiles (`tl.ascend_retile`)",
     Automatic.NEIGHBOURS: "the size of tiles (`tl.ascend_retile`)",
+    Automatic.PITCHES: "the size of tiles (`tl.ascend_retile`)",
     Automatic.ITERATIONS: "the overlap of iterations (`tl.ascend_overlap_loops`)",
     Automatic.STORES: "the unit of a store (`tl.ascend_scalar_store_to_dma`)",
     Automatic.BOUNDS: "what lies beyond a tensor",
