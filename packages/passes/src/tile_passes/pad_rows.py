@@ -14,21 +14,25 @@ from tile_ir import (
     Expr,
     For,
     Func,
+    Let,
+    Load,
     Memory,
     Op,
     Phase,
     Stmt,
     Store,
     Target,
+    Var,
     accesses,
     bodies,
     buffers_of,
     check_op,
+    expressions,
     is_constant,
     is_contiguous,
-    loads,
     replace_buffers,
     replace_own_buffers,
+    resolved,
     walk_expr,
 )
 from tile_ir.ops.movement import misaligned_rows
@@ -62,8 +66,8 @@ def pad_rows(func: Func, target: Target) -> Func:
     wider = _wider(func)
     if not wider:
         return func
-    uses = _Uses(target, wider)
-    uses.of_body(func.launch.body)
+    uses = _RowUses(target, wider)
+    uses.of_body(func.launch.body, _Nest())
     chosen = {t: wider[t] for tiles in uses.components() for t in tiles}
     if not chosen:
         return func
@@ -80,7 +84,7 @@ def _wider(func: Func) -> dict[Buffer, Buffer]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Uses:
+class _RowUses:
     """Which of the tiles meet in statements (`meet`), which are taken by rows, and which can not be
     wider."""
 
@@ -103,19 +107,24 @@ class _Uses:
             if found & self.by_rows and not found & self.narrow:
                 yield found
 
-    def of_body(self, body: Body, around: tuple[For, ...] = ()) -> None:
-        """`around` are the loops of the nest that the body is in."""
+    def of_body(self, body: Body, nest: _Nest) -> None:
         for stmt in body:
-            tiles = frozenset(b for b in buffers_of(stmt) if b in self.wider)
             if isinstance(stmt, Op):
+                tiles = frozenset(b for b in buffers_of(stmt) if b in self.wider)
                 self._meets(tiles, self.takes_rows(stmt))
                 if tiles and self._is_refused(stmt):
                     self.narrow.update(tiles)
-            elif around:
-                self._meets(tiles, _takes_rows_of(stmt, around))
-            loops = (*around, stmt) if isinstance(stmt, For) and is_parallel(stmt) else around
-            for inner in bodies(stmt):
-                self.of_body(inner, loops)
+            elif isinstance(stmt, Let):
+                nest = replace(nest, known={**nest.known, stmt.var: stmt.value})
+            elif nest.loops:
+                found = [*nest.elements(stmt)]
+                tiles = frozenset(b for b, _ in found if b in self.wider)
+                self._meets(tiles, any(nest.takes_rows(b, i) for b, i in found))
+            inner = nest
+            if isinstance(stmt, For) and is_parallel(stmt):
+                inner = replace(nest, loops=(*nest.loops, stmt))
+            for part in bodies(stmt):
+                self.of_body(part, inner)
 
     def _meets(self, tiles: frozenset[Buffer], by_rows: bool) -> None:
         self.meet.append(tiles)
@@ -143,30 +152,38 @@ class _Uses:
         return check_op(new, self.target) is not None and check_op(op, self.target) is None
 
 
-def _takes_rows_of(stmt: Stmt, around: Sequence[For]) -> bool:
-    """Whether a statement in a nest takes a value for each row or column, a row, or a part of rows
-    of a tensor."""
-    found = [(x.buffer, x.indices) for x in loads(stmt)]
-    if isinstance(stmt, Store):
-        found.append((stmt.buffer, stmt.indices))
-    return any(_is_by_rows(b, i, around) for b, i in found if b.memory is not Memory.VAR)
+@dataclass(frozen=True, slots=True)
+class _Nest:
+    """The parallel loops around a statement, and the values of names."""
 
+    loops: tuple[For, ...] = ()
+    known: Mapping[Var, Expr] = field(default_factory=dict)
 
-def _is_by_rows(buffer: Buffer, indices: Sequence[Expr], around: Sequence[For]) -> bool:
-    """The same of one buffer; single elements, and all elements in any order, are no rows."""
-    loops = [loop.var for loop in around]
-    used = {v for index in indices for v in walk_expr(index) if v in loops}
-    if not used:
-        return False
-    if len(used) < len(loops):
-        return True
-    if len(loops) == 1:
-        return len(indices) > 1 and loops[0] in walk_expr(indices[-1])
-    if buffer.memory is not Memory.GM:
-        return False
-    inner = around[1:] if len(indices) >= len(around) else ()
-    sizes = buffer.shape[len(buffer.shape) - len(inner) :]
-    return not inner or not all(
-        index == loop.var and is_constant(loop.start, 0) and loop.stop == size
-        for index, loop, size in zip(indices[-len(inner) :], inner, sizes, strict=True)
-    )
+    def elements(self, stmt: Stmt) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
+        """The elements that a statement itself loads, by whatever name, and stores."""
+        for e in expressions(stmt):
+            for x in walk_expr(resolved(e, self.known)):
+                if isinstance(x, Load) and x.buffer.memory is not Memory.VAR:
+                    yield x.buffer, x.indices
+        if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.VAR:
+            yield stmt.buffer, tuple(resolved(i, self.known) for i in stmt.indices)
+
+    def takes_rows(self, buffer: Buffer, indices: Sequence[Expr]) -> bool:
+        """Whether these are a value for each row or column, a row, or a part of rows of a tensor.
+        Single elements, and all elements of a tile in any order, are no rows."""
+        vars_ = [loop.var for loop in self.loops]
+        used = {v for index in indices for v in walk_expr(index) if v in vars_}
+        if not used:
+            return False
+        if len(used) < len(vars_):
+            return True
+        if len(vars_) == 1:
+            return len(indices) > 1 and vars_[0] in walk_expr(indices[-1])
+        if buffer.memory is not Memory.GM:
+            return False
+        inner = self.loops[1:] if len(indices) >= len(vars_) else ()
+        sizes = buffer.shape[len(buffer.shape) - len(inner) :]
+        return not inner or not all(
+            index == loop.var and is_constant(loop.start, 0) and loop.stop == size
+            for index, loop, size in zip(indices[-len(inner) :], inner, sizes, strict=True)
+        )
