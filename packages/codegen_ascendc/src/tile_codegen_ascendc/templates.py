@@ -12,6 +12,7 @@ from tile_codegen_ascendc.cxx.names import string_literal
 from tile_codegen_ascendc.cxx.views import OpView, view_op
 from tile_codegen_ascendc.tensor_view import TensorView
 from tile_ir import AttrValue, Const, Effect, Loc, Op, OpDef, Operand, transfer_rows
+from tile_ir.layout.geometry import row_view
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.expand import blocks_apart
@@ -36,6 +37,19 @@ def _transfer(view: OpView) -> dict[str, str]:
         "columns": dst.cxx(views[1].columns),
         "src_pitch": src.cxx(views[0].pitch),
         "dst_pitch": dst.cxx(views[1].pitch),
+    }
+
+
+def _padded_rows(view: OpView) -> dict[str, str]:
+    """The same of rows that are padded to a width."""
+    src, dst = (row_view(side.region) for side in (view.src, view.dst))
+    assert src is not None and dst is not None, "the verifier has checked the rows"
+    return {
+        "rows": view.dst.cxx(dst.rows),
+        "columns": view.src.cxx(src.columns),
+        "src_pitch": view.src.cxx(src.pitch),
+        "dst_pitch": view.dst.cxx(dst.pitch),
+        "width": view.dst.cxx(dst.columns),
     }
 
 
@@ -66,6 +80,7 @@ def _environment() -> Environment:
     )
     env.filters["cxx_string"] = string_literal
     env.globals["transfer"] = _transfer
+    env.globals["padded_rows"] = _padded_rows
     env.globals["printed_format"] = printed_format
     env.globals["reduce_work"] = _reduce_work
     env.globals["blocks_apart"] = blocks_apart

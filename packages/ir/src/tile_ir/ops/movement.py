@@ -12,12 +12,13 @@ from itertools import chain, product
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
-from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
+from tile_ir.expr import ZERO, Const, Expr, binary, constant_value, is_constant
 from tile_ir.layout.footprint import BIAS_UNIT, FRACTAL_ROWS, is_run, k0_elements
 from tile_ir.layout.geometry import (
     element_count,
     element_offset,
     is_contiguous,
+    row_view,
     same_shape,
     squeezed,
     transfer_rows,
@@ -27,7 +28,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule
-from tile_ir.ops.axes import elements, labelled, whole
+from tile_ir.ops.axes import all_dims, elements, labelled, whole
 from tile_ir.ops.cast import DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
     L1,
@@ -37,8 +38,10 @@ from tile_ir.ops.rules import (
     even_rows,
     on,
     packed,
+    regions,
     same_dtype,
     same_size,
+    scalar,
     shape_text,
     source,
 )
@@ -726,6 +729,58 @@ COPY_L0C_L1 = _movement(
 )
 
 
+def _padded(op: Op, src: Any, dst: Any, left: Any) -> Any:
+    """Each row behind `left` pad values, and as many behind it as the row of dst has room for."""
+    rows = np.full(np.shape(dst), op.attr("pad_value"), np.asarray(src).dtype)
+    width = np.shape(src)[-1]
+    rows[..., int(left) : int(left) + width] = np.reshape(src, (*rows.shape[:-1], width))
+    return rows
+
+
+def _rows_of_both(op: Op) -> Axes:
+    """The dimensions of both sides that correspond, but for the last."""
+    rows = {n: [d for d in all_dims(r) if d != len(r.dims) - 1] for n, r in regions(op)}
+    return labelled(op, {n: {d: i for i, d in enumerate(dims)} for n, dims in rows.items()})
+
+
+def _padded_rows(op: Op, target: Target) -> Problem | None:
+    """src and dst have as many rows, each along their last dimension, and those of dst start at
+    whole blocks."""
+    src, dst = op.region("src"), op.region("dst")
+    views = row_view(src), row_view(dst)
+    if any(
+        view is None or simplify(view.columns - region.dims[-1].extent) != ZERO
+        for view, region in zip(views, (src, dst), strict=True)
+    ):
+        return op.problem("src", "shape-mismatch", "has no rows", "give both sides rows")
+    here, there = views
+    assert here is not None and there is not None, "just tested"
+    if simplify(here.rows - there.rows) != ZERO:
+        return op.problem("src", "shape-mismatch", "has other rows", "give both as many rows")
+    unit, pitch = dst.dtype.elements_in(target.alignment[Memory.UB]), constant_value(there.pitch)
+    if is_constant(there.rows, 1) or pitch is None or pitch % unit == 0:
+        return None
+    found = f"has rows {pitch * dst.dtype.size} bytes apart"
+    return op.problem("dst", "row-alignment", found, f"give it a multiple of {unit} columns")
+
+
+# Rows of a window that begins before its tensor, or ends behind it: at most a block on either side
+# (docs/hardware/units.md#transfers).
+COPY_GM_UB_PADDED = replace(
+    _movement(
+        "copy_gm_ub_padded",
+        "gm to ub, each row with pad values before and behind it",
+        "DataCopyPad",
+        (Memory.GM, Memory.UB),
+        attrs=(AttrDef("pad_value", float, 0.0),),
+        meaning=_padded,
+        shape_rule=_padded_rows,
+    ),
+    operands=(source("src", frozenset({Memory.GM})), destination("dst"), scalar("left")),
+    axes=_rows_of_both,
+)
+
+
 def _one_matrix_cleared(op: Op, target: Target) -> Problem | None:
     """One matrix of several is cleared at a time."""
     if all(is_constant(e, 1) for e in op.region("dst").extents[:-2]):
@@ -743,6 +798,7 @@ MOVEMENTS = (
         clip=_load_clip,
         shape_rule=all_rules(same_size, aligned_rows),
     ),
+    COPY_GM_UB_PADDED,
     _movement(
         "copy_ub_gm",
         "ub to gm, rows at any gm pitch",

@@ -18,6 +18,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges
 from tile_ir.ops.elementwise import fills_bytes
+from tile_ir.ops.movement import COPY_GM_UB_PADDED
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
@@ -41,6 +42,8 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
         return rewrite(rows, lambda s: lowering(s, known, builder) if isinstance(s, Op) else s)
     if fills_bytes(op):
         return lower_fill(op, known, builder)
+    if op.opdef is COPY_GM_UB_PADDED:
+        return (op,)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
     if op.opdef.staged and writes_what_it_reads(op):
         return lower_overlapping(op, known, builder)

@@ -6,6 +6,7 @@ from collections.abc import Set
 from functools import partial, reduce
 
 from tile_ir import (
+    BLOCK_BYTES,
     LOGICAL,
     Binary,
     Cast,
@@ -23,10 +24,12 @@ from tile_ir import (
     is_constant,
     simplify,
 )
+from tile_ir.analysis import interval
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
 from tile_passes.parallel.conditions import always_read, demand_inside, mask_of
 from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
+from tile_passes.parallel.tile_steps import check_inside
 from tile_passes.parallel.vector_steps import VectorSteps
 
 # Integers up to this are floats of 16 bits.
@@ -160,6 +163,8 @@ def _overwritten(
     s: VectorSteps, whole: Expr, other: Expr, part: Domain, domain: Domain, out: Region
 ) -> Region:
     """One side for all elements, then the other one for a part of them."""
+    if _as_window(s, whole, other, part, domain, out):
+        return out
     with s.aside() as steps:
         _put(s, whole, domain, out)
     reads_memory = next(loads_in(whole), None) is not None
@@ -173,6 +178,50 @@ def _overwritten(
     test = has_elements(part, s.known)
     s.steps += [If(test, tuple(steps), (), s.loc)] if test is not None else steps
     return out
+
+
+def _as_window(
+    s: VectorSteps, whole: Expr, other: Expr, part: Domain, domain: Domain, out: Region
+) -> bool:
+    """Whether the steps are a load of rows of gm with one value around them: the transfer writes it
+    before and behind each row, at most a block of it. Nothing is done where they are not."""
+    if not isinstance(other, Load) or other.buffer.memory is not Memory.GM or s.zero_outside:
+        return False
+    if not isinstance(whole, Const) or out.memory is not Memory.UB or other.dtype is not out.dtype:
+        return False
+    last = domain.vars[-1]
+    if not other.indices or variables_in(other.indices[-1], domain) != (last,):
+        return False
+    left = simplify(part.starts[-1] - domain.starts[-1])
+    right = simplify(domain.extents[-1] - left - part.extents[-1])
+    unit = out.dtype.elements_in(BLOCK_BYTES)
+    if any(not 0 <= interval(n, s.known).high <= unit for n in (left, right)):
+        return False
+    rows = Domain(
+        domain.vars,
+        (*part.starts[:-1], domain.starts[-1]),
+        (*part.extents[:-1], domain.extents[-1]),
+    )
+    count, conditions = len(s.steps), len(s.conditions)
+    try:
+        src = access(other.buffer, other.indices, part).region
+        check_inside(src)
+        empty = has_elements(part, s.known)
+        leaves = _leaves_elements(rows, domain)
+        if empty is not None:
+            leaves = negated(empty) if leaves is None else binary("or", leaves, negated(empty))
+        if leaves is not None:
+            with s.aside() as steps:
+                s.emit("fill", out, cast(whole, out.dtype))
+            s.steps.append(If(leaves, tuple(steps), (), s.loc, unlikely=True))
+        with s.aside() as steps:
+            dst, pad = _place(s, out, domain, rows), (float(whole.value),)
+            s.emit("copy_gm_ub_padded", src, dst, left, attrs=pad)
+        s.steps += steps if empty is None else [If(empty, tuple(steps), (), s.loc)]
+    except Unsuitable:
+        del s.steps[count:], s.conditions[conditions:]
+        return False
+    return True
 
 
 def _leaves_elements(part: Domain, domain: Domain) -> Expr | None:

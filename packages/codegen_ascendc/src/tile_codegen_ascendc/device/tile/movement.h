@@ -52,6 +52,28 @@ __aicore__ inline void copy_gm_ub(const AscendC::LocalTensor<T>& dst, const Asce
     }
 }
 
+// The same with `left` times `pad` before each row, and so many behind it that it has `width` elements: at most a block
+// of them on either side.
+template <class T>
+__aicore__ inline void copy_gm_ub_padded(const AscendC::LocalTensor<T>& dst, const AscendC::GlobalTensor<T>& src,
+    uint32_t rows, uint32_t columns, int64_t src_pitch, uint32_t dst_pitch, uint32_t left, uint32_t width,
+    T pad = static_cast<T>(0), Site site = Site::here())
+{
+    SiteScope scope(site);
+    const uint32_t step = rows_at_once((src_pitch - columns) * sizeof(T));
+    for (uint32_t row = 0; row < rows; row += step) {
+        const uint32_t count = minimum(rows - row, step);
+        AscendC::DataCopyExtParams params;
+        params.blockCount = static_cast<uint16_t>(count);
+        params.blockLen = static_cast<uint32_t>(columns * sizeof(T));
+        params.srcStride = static_cast<uint32_t>((src_pitch - columns) * sizeof(T));
+        params.dstStride = static_cast<uint32_t>((dst_pitch - width) * sizeof(T) / kBlockBytes);
+        const uint32_t right = width - left - columns;
+        AscendC::DataCopyPadExtParams<T> padding{true, static_cast<uint8_t>(left), static_cast<uint8_t>(right), pad};
+        AscendC::DataCopyPad(dst[row * dst_pitch], src[row * src_pitch], params, padding);
+    }
+}
+
 // Elements of four bits: gm holds bytes, and so many go. Sizes and pitches are in elements all the same.
 constexpr uint32_t kPerByte = 2;
 
