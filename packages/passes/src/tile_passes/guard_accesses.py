@@ -60,6 +60,7 @@ from tile_ir.layout.tile_copy import clamped_dims, match_copy, room_along, steps
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.lowering.padded_rows import PaddedRows
 from tile_passes.lowering.region_parts import (
     each_matrix,
     element_of,
@@ -67,7 +68,6 @@ from tile_passes.lowering.region_parts import (
     part_along,
     with_dim,
 )
-from tile_passes.lowering.shifted_rows import load_shifted_rows
 from tile_passes.passdef import ir_pass
 
 
@@ -123,9 +123,9 @@ class _Known:
         pairs = list(zip(indices, shape, strict=True))
         return conjunction(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
 
-    def before(self, s: Slice) -> float:
-        """How many elements a tile may begin before its tensor."""
-        return -at_least_by_cases(s.offset, self.ranges, self.facts)
+    def least(self, value: Expr) -> float:
+        """The least value that an expression surely has."""
+        return at_least_by_cases(value, self.ranges, self.facts)
 
     def begins_early(self, s: Slice) -> bool:
         """Whether the index arithmetic of a tile leads before its tensor."""
@@ -145,12 +145,12 @@ class _Known:
 @dataclass(frozen=True, slots=True)
 class _Ends:
     """The dimensions in which a tile may begin before its tensor, the last one first, and end
-    behind it; its movement before it is cut; how early it begins in the last one."""
+    behind it; its movement before it is cut; what pads its rows, if they begin early too."""
 
     early: Sequence[int]
     late: Sequence[int]
     original: Op
-    most_early: float = 0
+    padded: PaddedRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,10 @@ class _Guards:
                 at = self.by_name(s.offset, before, op.loc)
                 gm = with_dim(gm, dim, Slice(at, s.extent, s.stride))
                 tests[dim] = _tests(at, size, low, high)
+        rows = PaddedRows(known.least, self.names, self.target)
+        pads = rows if side == 0 and op.opdef is OPS["copy"] and rows.pads(op) else None
+        if pads is not None:  # lowering does not cut these
+            cuts = (len(gm.dims) - 1,)
         early = [d for d, s in enumerate(gm.dims) if known.begins_early(s)]
         late = [d for d in range(len(gm.dims)) if d not in cuts and known.ends_late(gm, d)]
         for dim in (*early, *late):
@@ -233,11 +237,13 @@ class _Guards:
         op = _with_region(op, side, gm)
         if op.opdef.clip is None:
             return (_where(_all(tests), op),)
-        ends = _Ends(early[::-1], late, op, known.before(gm.dims[-1]))
+        if pads is not None:
+            early = [d for d in early if d not in cuts]
+        ends = _Ends(early[::-1], late, op, pads)
         if not tests:
             return self.from_the_start(op, side, ends)
         without = _with_rows(gm, tests)
-        if _is_row_of_both(without, op, side):
+        if pads is None and _is_row_of_both(without, op, side):
             return self.from_the_start(_with_region(op, side, without), side, ends)
         orelse = self.emptied(op, _region(op, 1)) if side == 0 else ()
         inside = self.from_the_start(op, side, ends)
@@ -255,21 +261,13 @@ class _Guards:
         whole = self.from_the_start(op, side, rest)
         part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
         steps = self.from_the_start(part, side, rest) if part is not None else None
-        if steps is None and side == 0:
-
-            def load(rows: Op) -> Body:
-                return self.from_the_start(rows, side, replace(rest, original=rows))
-
-            found = load_shifted_rows(op, dim, cut, ends.most_early, load, self.names, self.target)
-            steps, allocs = found or (None, ())
-            self.allocs.extend(allocs)
         return self.either(s.offset >= 0, whole, steps, op, side, ends)
 
     def to_the_end(self, op: Op, side: int, ends: _Ends) -> Body:
         """The movement of a tile that may end behind its tensor in some dimensions before its rows:
         as it is where it does not, and else of the part inside."""
         if not ends.late:
-            return (op,)
+            return (op,) if ends.padded is None else ends.padded.load(op)
         dim, *others = ends.late
         rest = replace(ends, late=others)
         gm = _region(op, side)

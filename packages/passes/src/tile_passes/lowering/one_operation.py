@@ -22,6 +22,7 @@ from tile_ir.ops.movement import COPY_GM_UB_PADDED
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
+from tile_passes.lowering.partial_loads import lower_padded
 from tile_passes.lowering.staging import (
     lower_flat_op,
     lower_overlapping,
@@ -43,7 +44,7 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
     if fills_bytes(op):
         return lower_fill(op, known, builder)
     if op.opdef is COPY_GM_UB_PADDED:
-        return (op,)
+        return lower_padded(op, known, builder)
     on_vector = any(r.memory is Memory.UB for r in builder.regions(op))
     if op.opdef.staged and writes_what_it_reads(op):
         return lower_overlapping(op, known, builder)

@@ -26,9 +26,11 @@ from tile_ir import (
     is_constant,
     is_contiguous,
     linear_form,
+    round_up,
     simplify,
 )
 from tile_ir.analysis import Ranges
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import part_along
 from tile_passes.lowering.vector import lower_vector_op
@@ -125,6 +127,28 @@ def load_exactly(
         tail = _columns(src, whole, rest), _columns(dst, whole, rest)
         steps += _where(rest, _through(op, *tail, (height, unit), attrs, known, builder), op)
     return tuple(steps)
+
+
+def lower_padded(op: Op, known: Ranges, builder: Builder) -> Body:
+    """The load of padded rows, by way of a buffer of the compiler's own if a value stands behind
+    them in the last block of a row."""
+    dst = op.region("dst")
+    if not overwrites_others(op, builder):
+        return (op,)
+    sizes = _sizes(dst)
+    stage = builder.scratch("rows", Memory.UB, dst.dtype, (*sizes[:-1], _in_blocks(dst)), op.loc)
+    dims = [dst.dims[d] for d in active_dims(dst)]
+    tile = Region(stage, tuple(Slice(ZERO, s.extent) for s in dims))
+    load = replace(op, operands=(op.operands[0], tile, *op.operands[2:]))
+    moved = builder.op("copy_ub_ub", (tile, dst), op.loc)
+    return (load, *lower_vector_op(moved, known, builder))
+
+
+def _in_blocks(region: Region) -> int:
+    """The columns of a tile with room for rows of the region."""
+    columns = constant_value(region.buffer.shape[-1])
+    assert columns is not None, "tiles of ub have a static shape"
+    return round_up(columns, region.dtype.elements_in(BLOCK_BYTES))
 
 
 def _where(extent: Expr, steps: Body, op: Op) -> Body:

@@ -19,6 +19,7 @@ from tile_ir import (
     Region,
     Select,
     Slice,
+    Stmt,
     binary,
     cast,
     is_constant,
@@ -184,44 +185,58 @@ def _as_window(
     s: VectorSteps, whole: Expr, other: Expr, part: Domain, domain: Domain, out: Region
 ) -> bool:
     """Whether the steps are a load of rows of gm with one value around them: the transfer writes it
-    before and behind each row, at most a block of it. Nothing is done where they are not."""
+    before and behind each row, at most a block of it. Where all rows are there, the load is all
+    that is done, so that it may run ahead of earlier uses. Nothing is done where it is no such
+    load."""
     if not isinstance(other, Load) or other.buffer.memory is not Memory.GM or s.zero_outside:
         return False
     if not isinstance(whole, Const) or out.memory is not Memory.UB or other.dtype is not out.dtype:
         return False
-    last = domain.vars[-1]
-    if not other.indices or variables_in(other.indices[-1], domain) != (last,):
+    if not other.indices or variables_in(other.indices[-1], domain) != domain.vars[-1:]:
+        return False
+    if other.dtype.bits == 64 and whole.value:  # the transfer pads these with zeros only
         return False
     left = simplify(part.starts[-1] - domain.starts[-1])
     right = simplify(domain.extents[-1] - left - part.extents[-1])
     unit = out.dtype.elements_in(BLOCK_BYTES)
     if any(not 0 <= interval(n, s.known).high <= unit for n in (left, right)):
         return False
-    rows = Domain(
-        domain.vars,
-        (*part.starts[:-1], domain.starts[-1]),
-        (*part.extents[:-1], domain.extents[-1]),
-    )
+    rows = _with_columns_of(part, domain)
+    some, leaves = has_elements(part, s.known), _leaves_elements(rows, domain)
+    if some is not None:
+        leaves = negated(some) if leaves is None else binary("or", leaves, negated(some))
     count, conditions = len(s.steps), len(s.conditions)
-    try:
-        src = access(other.buffer, other.indices, part).region
+    value = cast(whole, out.dtype)
+
+    def window(inside: Domain) -> tuple[Stmt, ...]:
+        """The load of rows that are all there, or of those of the part."""
+        src = access(other.buffer, other.indices, inside).region
         check_inside(src)
-        empty = has_elements(part, s.known)
-        leaves = _leaves_elements(rows, domain)
-        if empty is not None:
-            leaves = negated(empty) if leaves is None else binary("or", leaves, negated(empty))
-        if leaves is not None:
-            with s.aside() as steps:
-                s.emit("fill", out, cast(whole, out.dtype))
-            s.steps.append(If(leaves, tuple(steps), (), s.loc, unlikely=True))
         with s.aside() as steps:
-            dst, pad = _place(s, out, domain, rows), (float(whole.value),)
-            s.emit("copy_gm_ub_padded", src, dst, left, attrs=pad)
-        s.steps += steps if empty is None else [If(empty, tuple(steps), (), s.loc)]
+            dst = _place(s, out, domain, _with_columns_of(inside, domain))
+            s.emit("copy_gm_ub_padded", src, dst, left, attrs=(float(whole.value),))
+        return tuple(steps)
+
+    try:
+        if leaves is None:
+            s.steps += window(part)
+            return True
+        with s.aside() as steps:
+            s.emit("fill", out, value)
+        inside = window(part)
+        steps += inside if some is None else (If(some, inside, (), s.loc),)
+        all_rows = window(_with_columns_of(domain, part))
+        s.steps.append(If(leaves, tuple(steps), all_rows, s.loc, unlikely=True))
     except Unsuitable:
         del s.steps[count:], s.conditions[conditions:]
         return False
     return True
+
+
+def _with_columns_of(domain: Domain, columns: Domain) -> Domain:
+    """The rows of one part of a domain, with the columns of another one."""
+    starts = (*domain.starts[:-1], columns.starts[-1])
+    return Domain(domain.vars, starts, (*domain.extents[:-1], columns.extents[-1]))
 
 
 def _leaves_elements(part: Domain, domain: Domain) -> Expr | None:
