@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from tile_ir import (
     ONE,
@@ -15,6 +16,7 @@ from tile_ir import (
     Effect,
     For,
     Func,
+    If,
     Let,
     LoopKind,
     Memory,
@@ -67,8 +69,8 @@ def hoist_invariants(func: Func, target: Target) -> Func:
     it. If the loop keeps other values in the same buffer, this one moves to a buffer of its own.
     Values that others are made of go first. Limits: kernels that leave order and memory to the
     compiler, and loops without `break` or an order of the author's that run at least once. A value
-    under a condition stays, and so does one whose buffer has no room beside the versions of the
-    tiles that the loop loads, as far as there is room for these.
+    under a condition stays unless it is made of numbers alone; so does one whose buffer has no room
+    beside the versions of the tiles that the loop loads, as far as there is room for these.
     """
     if not {Automatic.SYNC, Automatic.MEMORY} <= func.automatic:
         return func
@@ -161,18 +163,40 @@ class _Hoist:
         return around, replace(loop, body=closed(items(inner)))
 
     def statements(self, loop: For, body: Body) -> tuple[list[Stmt], Body]:
-        """The invariant statements of a loop, and the others."""
-        before: list[Stmt] = []
+        """The invariant statements of a loop, and the others. Of branches, these are the tables
+        that are made of numbers alone: computing one for nothing does no harm."""
         changing = {loop.var, *_bound(body)}
+        before, body = self.block(body, (), changing)
+        rest = list(body)
+        for n, stmt in enumerate(rest):
+            if not isinstance(stmt, If):
+                continue
+            branches = list(bodies(stmt))
+            for k, branch in enumerate(branches):
+                others = [*rest[:n], *rest[n + 1 :], *chain(*branches[:k], *branches[k + 1 :])]
+                tables, branches[k] = self.block(branch, others, changing, numbers_only=True)
+                before += tables
+            rest[n] = with_bodies(stmt, tuple(branches))
+        return before, with_statements(body, rest)
+
+    def block(
+        self, body: Body, others: Sequence[Stmt], changing: set[Var], numbers_only: bool = False
+    ) -> tuple[list[Stmt], Body]:
+        """The same of one block of a loop that has others; of values of numbers only, and of those
+        that are made of these."""
+        before: list[Stmt] = []
         more = True
         while more:
             more = False
-            written = self.changed(body)
+            written = self.changed((*body, *others))
+            made = {r.buffer for s in before for r in _written(s)}
             tried = {r.buffer for s in body if _may_move(s) for r in _written(s)} & self.own
             for buffer in sorted(tried, key=lambda b: b.name):
                 for value in _values(buffer, body):
                     ops = [body[n] for n in value.writes]
                     if not all(self.same(op, buffer, written, changing) for op in ops):
+                        continue
+                    if numbers_only and not all(_reads_only(op, {buffer, *made}) for op in ops):
                         continue
                     moved = self.moved(value, body)
                     if moved is not None:
@@ -239,6 +263,15 @@ def _may_move(stmt: Stmt) -> bool:
     if not isinstance(stmt, Op) or stmt.opdef.effect is not Effect.DATA:
         return False
     return core_of(stmt) is Core.VECTOR and (pipe_of(stmt) is Pipe.V or _loads(stmt))
+
+
+def _reads_only(stmt: Stmt, buffers: set[Buffer]) -> bool:
+    """Whether an operation reads nothing but numbers and these buffers."""
+    return (
+        isinstance(stmt, Op)
+        and {r.buffer for r, access in accesses(stmt) if access.reads and r is not stmt.scratch}
+        <= buffers
+    )
 
 
 def _loads(stmt: Stmt) -> bool:

@@ -67,7 +67,7 @@ def pad_rows(func: Func, target: Target) -> Func:
     if not wider:
         return func
     uses = _RowUses(target, wider)
-    uses.of_body(func.launch.body, _Nest())
+    uses.of_body(func.launch.body, _ElementNest())
     chosen = {t: wider[t] for tiles in uses.components() for t in tiles}
     if not chosen:
         return func
@@ -107,7 +107,7 @@ class _RowUses:
             if found & self.by_rows and not found & self.narrow:
                 yield found
 
-    def of_body(self, body: Body, nest: _Nest) -> None:
+    def of_body(self, body: Body, nest: _ElementNest) -> None:
         for stmt in body:
             if isinstance(stmt, Op):
                 tiles = frozenset(b for b in buffers_of(stmt) if b in self.wider)
@@ -153,7 +153,7 @@ class _RowUses:
 
 
 @dataclass(frozen=True, slots=True)
-class _Nest:
+class _ElementNest:
     """The parallel loops around a statement, and the values of names."""
 
     loops: tuple[For, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from itertools import product
 
 from tile_ir import (
     Buffer,
@@ -13,7 +14,9 @@ from tile_ir import (
     Stmt,
     Store,
     cast,
+    is_constant,
     loads,
+    simplify,
     walk,
 )
 from tile_ir.analysis import Ranges, constant_trips, loop_range
@@ -46,6 +49,12 @@ def elements_read(func: Func) -> frozenset[Buffer]:
     return frozenset(read | owners | {b for b, owner in same.items() if owner in owners})
 
 
+def _has_gaps(store: Store, domain: Domain) -> bool:
+    """Whether the rows of a domain lie apart in the tile that it stores to."""
+    width, pitch = domain.extents[-1], store.buffer.shape[-1]
+    return store.buffer.memory is Memory.UB and not is_constant(simplify(pitch - width), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """For one function. `trial` is a builder of which trials of lowering rules use up names and
@@ -76,17 +85,19 @@ class Attempts:
         by_masks: bool = False,
         build: Callable[[VectorStatement], object] = VectorStatement.build,
     ) -> VectorStatement:
-        """The steps with rows between operations packed, or else with rows at whole blocks. Raises
+        """The steps with rows between operations packed, or else with rows at whole blocks; where
+        elements outside of tensors are 0, without conditions that say so, or else with them. Raises
         Unsuitable."""
-        value = cast(store.value, store.buffer.dtype)
-        if self.zero_outside:
-            value = without_bounds(value)
-        value = rounded_once(as_quotients(fitted(value, known)), {})
-        store = replace(store, value=value)
+        given = cast(store.value, store.buffer.dtype)
+        values = [without_bounds(given), given] if self.zero_outside else [given]
         reason: Unsuitable | None = None
-        for dense in (True, False) if len(domain.vars) == 2 else (True,):
+        ways = (True, False) if len(domain.vars) == 2 else (True,)
+        if by_gather and _has_gaps(store, domain):
+            ways = ways[::-1]  # packed rows would be gathered to and from it
+        for text, dense in product(dict.fromkeys(values), ways):
+            value = rounded_once(as_quotients(fitted(text, known)), {})
             statement = VectorStatement(
-                store,
+                replace(store, value=value),
                 domain,
                 known,
                 self.temporaries,
@@ -104,7 +115,7 @@ class Attempts:
                 build(statement)
                 return statement
             except Unsuitable as problem:
-                reason = problem
+                reason = problem if text is values[0] else reason
                 self.temporaries.forget_since(made)
         assert reason is not None, "at least one attempt was made"
         raise reason

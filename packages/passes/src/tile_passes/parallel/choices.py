@@ -25,7 +25,7 @@ from tile_ir import (
     is_constant,
     simplify,
 )
-from tile_ir.analysis import interval
+from tile_ir.analysis import Ranges, interval
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
 from tile_passes.parallel.conditions import always_read, demand_inside, mask_of
@@ -188,7 +188,7 @@ def _as_window(
     before and behind each row, at most a block of it. Where all rows are there, the load is all
     that is done, so that it may run ahead of earlier uses. Nothing is done where it is no such
     load."""
-    if not isinstance(other, Load) or other.buffer.memory is not Memory.GM or s.zero_outside:
+    if not isinstance(other, Load) or other.buffer.memory is not Memory.GM:
         return False
     if not isinstance(whole, Const) or out.memory is not Memory.UB or other.dtype is not out.dtype:
         return False
@@ -212,9 +212,14 @@ def _as_window(
         """The load of rows that are all there, or of those of the part."""
         src = access(other.buffer, other.indices, inside).region
         check_inside(src)
+        if s.zero_outside and not _is_inside(src, s.known):
+            raise Unsuitable("elements outside of the tensor are 0 there")
         with s.aside() as steps:
             dst = _place(s, out, domain, _with_columns_of(inside, domain))
-            s.emit("copy_gm_ub_padded", src, dst, left, attrs=(float(whole.value),))
+            if is_constant(left, 0) and is_constant(right, 0):
+                s.copy(src, dst)
+            else:
+                s.emit("copy_gm_ub_padded", src, dst, left, attrs=(float(whole.value),))
         return tuple(steps)
 
     try:
@@ -225,12 +230,24 @@ def _as_window(
             s.emit("fill", out, value)
         inside = window(part)
         steps += inside if some is None else (If(some, inside, (), s.loc),)
+        if is_constant(simplify(leaves), True):
+            s.steps += steps
+            return True
         all_rows = window(_with_columns_of(domain, part))
         s.steps.append(If(leaves, tuple(steps), all_rows, s.loc, unlikely=True))
     except Unsuitable:
         del s.steps[count:], s.conditions[conditions:]
         return False
     return True
+
+
+def _is_inside(region: Region, known: Ranges) -> bool:
+    """Whether a region surely lies in its buffer."""
+    ends = (
+        (s.offset, simplify(size - s.offset - s.extent))
+        for s, size in zip(region.dims, region.buffer.shape, strict=True)
+    )
+    return all(interval(e, known).low >= 0 for pair in ends for e in pair)
 
 
 def _with_columns_of(domain: Domain, columns: Domain) -> Domain:
