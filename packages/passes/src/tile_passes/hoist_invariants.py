@@ -69,8 +69,8 @@ def hoist_invariants(func: Func, target: Target) -> Func:
     it. If the loop keeps other values in the same buffer, this one moves to a buffer of its own.
     Values that others are made of go first. Limits: kernels that leave order and memory to the
     compiler, and loops without `break` or an order of the author's that run at least once. A value
-    under a condition stays unless it is made of numbers alone; so does one whose buffer has no room
-    beside the versions of the tiles that the loop loads, as far as there is room for these.
+    under a condition stays unless it is made of numbers alone. A value stays whose buffer has no
+    room beside the versions of the tiles that the loop loads, as far as there is room for these.
     """
     if not {Automatic.SYNC, Automatic.MEMORY} <= func.automatic:
         return func

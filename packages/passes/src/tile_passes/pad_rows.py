@@ -52,14 +52,13 @@ def pad_rows(func: Func, target: Target) -> Func:
     """Give tiles of ub a pitch of whole blocks where rows would begin inside blocks.
 
     Needs, gives: TYPED. Idea: transfers and instructions start at blocks of 32 bytes
-    (docs/hardware/units.md#rows-of-ub). Where a statement takes a tile by rows (a row of it, one
-    value for each row, a part of a row of a tensor), rows that begin inside blocks cost a move of
-    all elements. What runs over all elements as one sequence is as fast on such rows as on others.
-    So all tiles that meet in a statement get longer rows as soon as one statement takes rows; no
-    index changes, and the elements behind a row are never used. The pass does this only where tiles
-    lie where the compiler puts them (`Automatic.PITCHES`). Limits: rows of more than one block;
-    tiles without a second name, a fixed place, or an operation that takes all of a tile as one
-    sequence.
+    (docs/hardware/units.md#rows-of-ub). A statement takes a tile by rows if it has a row of it, one
+    value for each row, or a part of a row of a tensor. Rows that begin inside blocks cost it a move
+    of all elements; other statements take no longer on rows of whole blocks. So all tiles that meet
+    in statements get longer rows where one of these takes rows. No index changes, and the elements
+    behind a row are never used. The pass does this only where the compiler decides where tiles lie
+    (`Automatic.PITCHES`). Limits: rows of more than one block; tiles without a second name, a fixed
+    place, or an operation that takes all of a tile as one sequence.
     """
     if Automatic.PITCHES not in func.automatic:
         return func
