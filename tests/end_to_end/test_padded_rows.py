@@ -137,3 +137,26 @@ def _modelled(kernel: T.PrimFunc, x: torch.Tensor, skip: str) -> float:
             return math.inf
         compiled(x)
         return compiled.timeline().microseconds
+
+
+@pytest.mark.parametrize("size", [58, 100, 1000])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_rows_of_neighbours_start_at_blocks(dtype: str, size: int) -> None:
+    """A block has one row, and one core does several blocks: a tile that only converts meets one
+    whose rows get longer."""
+    blocks = 100
+
+    @T.prim_func
+    def kernel(X: T.Tensor((blocks, size), dtype), Y: T.Tensor((blocks, size), dtype)):
+        with T.Kernel(blocks) as b:
+            x, most = T.alloc_fragment((size,), "float32"), T.alloc_fragment((1,), "float32")
+            T.copy(X[b, 0], x)
+            T.reduce_max(x, most, dim=0)
+            for j in T.Parallel(size):
+                x[j] = x[j] - most[0]
+            T.copy(x, Y[b, 0])
+
+    x = torch.randint(-9, 10, (blocks, size)).to(getattr(torch, dtype))
+    with override(check="strict"):
+        found = T.compile(kernel, out_idx=[-1])(x)
+    assert torch.equal(found, x - x.amax(1, keepdim=True))

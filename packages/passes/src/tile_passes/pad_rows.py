@@ -11,35 +11,27 @@ from tile_ir import (
     Body,
     Buffer,
     Effect,
-    Expr,
     For,
     Func,
-    Let,
-    Load,
     Memory,
     Op,
     Phase,
-    Stmt,
-    Store,
     Target,
-    Var,
     accesses,
-    bodies,
     buffers_of,
     check_op,
-    expressions,
     is_constant,
     is_contiguous,
     replace_buffers,
     replace_own_buffers,
-    resolved,
     walk_expr,
+    walk_ops,
 )
 from tile_ir.ops.movement import misaligned_rows
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.nest_elements import NestElement, nest_elements
 from tile_passes.graphs import nx
 from tile_passes.lowering.alignment import starts_at_blocks, with_padded_rows
-from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.passdef import ir_pass
 from tile_passes.retiling.block_axis import fixed_buffers
 
@@ -55,10 +47,13 @@ def pad_rows(func: Func, target: Target) -> Func:
     (docs/hardware/units.md#rows-of-ub). A statement takes a tile by rows if it has a row of it, one
     value for each row, or a part of a row of a tensor. Rows that begin inside blocks cost it a move
     of all elements; other statements take no longer on rows of whole blocks. So all tiles that meet
-    in statements get longer rows where one of these takes rows. No index changes, and the elements
-    behind a row are never used. The pass does this only where the compiler decides where tiles lie
-    (`Automatic.PITCHES`). Limits: rows of more than one block; tiles without a second name, a fixed
-    place, or an operation that takes all of a tile as one sequence.
+    in statements get longer rows where one of these takes rows. A tile that is converted as it is
+    read or written meets the others in that type, whose rows may be whole blocks. No index changes,
+    and the elements behind a row are never used. The pass does this only where the compiler decides
+    where tiles lie (`Automatic.PITCHES`). Limits: rows of more than one block; tiles without a
+    second name, a fixed place, or an operation that takes all of a tile as one sequence. Packed
+    rows stay where only values of columns meet them: these are repeated once, and the transfer is
+    one run.
     """
     if Automatic.PITCHES not in func.automatic:
         return func
@@ -66,7 +61,7 @@ def pad_rows(func: Func, target: Target) -> Func:
     if not wider:
         return func
     uses = _RowUses(target, wider)
-    uses.of_body(func.launch.body, _ElementNest())
+    uses.of_body(func.launch.body)
     chosen = {t: wider[t] for tiles in uses.components() for t in tiles}
     if not chosen:
         return func
@@ -106,24 +101,20 @@ class _RowUses:
             if found & self.by_rows and not found & self.narrow:
                 yield found
 
-    def of_body(self, body: Body, nest: _ElementNest) -> None:
-        for stmt in body:
-            if isinstance(stmt, Op):
-                tiles = frozenset(b for b in buffers_of(stmt) if b in self.wider)
-                self._meets(tiles, self.takes_rows(stmt))
-                if tiles and self._is_refused(stmt):
-                    self.narrow.update(tiles)
-            elif isinstance(stmt, Let):
-                nest = replace(nest, known={**nest.known, stmt.var: stmt.value})
-            elif nest.loops:
-                found = [*nest.elements(stmt)]
-                tiles = frozenset(b for b, _ in found if b in self.wider)
-                self._meets(tiles, any(nest.takes_rows(b, i) for b, i in found))
-            inner = nest
-            if isinstance(stmt, For) and is_parallel(stmt):
-                inner = replace(nest, loops=(*nest.loops, stmt))
-            for part in bodies(stmt):
-                self.of_body(part, inner)
+    def of_body(self, body: Body) -> None:
+        for op in walk_ops(body):
+            tiles = frozenset(b for b in buffers_of(op) if b in self.wider)
+            self._meets(tiles, self.takes_rows(op))
+            if tiles and self._is_refused(op):
+                self.narrow.update(tiles)
+        for loops, elements in nest_elements(body):
+            if len(loops) == 1:
+                rows = frozenset(e.buffer for e in elements if _is_in_row(e, loops[0]))
+                self._meets(rows & self.wider.keys(), True)
+                continue
+            tiles = frozenset(e.buffer for e in elements if not e.fills_blocks)
+            by_rows = any(_takes_rows(e, loops) for e in elements)
+            self._meets(tiles & self.wider.keys(), by_rows)
 
     def _meets(self, tiles: frozenset[Buffer], by_rows: bool) -> None:
         self.meet.append(tiles)
@@ -151,38 +142,25 @@ class _RowUses:
         return check_op(new, self.target) is not None and check_op(op, self.target) is None
 
 
-@dataclass(frozen=True, slots=True)
-class _ElementNest:
-    """The parallel loops around a statement, and the values of names."""
+def _is_in_row(e: NestElement, loop: For) -> bool:
+    """Whether a loop follows a row of several."""
+    return len(e.indices) > 1 and loop.var in walk_expr(e.indices[-1])
 
-    loops: tuple[For, ...] = ()
-    known: Mapping[Var, Expr] = field(default_factory=dict)
 
-    def elements(self, stmt: Stmt) -> Iterator[tuple[Buffer, tuple[Expr, ...]]]:
-        """The elements that a statement itself loads, by whatever name, and stores."""
-        for e in expressions(stmt):
-            for x in walk_expr(resolved(e, self.known)):
-                if isinstance(x, Load) and x.buffer.memory is not Memory.VAR:
-                    yield x.buffer, x.indices
-        if isinstance(stmt, Store) and stmt.buffer.memory is not Memory.VAR:
-            yield stmt.buffer, tuple(resolved(i, self.known) for i in stmt.indices)
-
-    def takes_rows(self, buffer: Buffer, indices: Sequence[Expr]) -> bool:
-        """Whether these are a value for each row or column, a row, or a part of rows of a tensor.
-        Single elements, and all elements of a tile in any order, are no rows."""
-        vars_ = [loop.var for loop in self.loops]
-        used = {v for index in indices for v in walk_expr(index) if v in vars_}
-        if not used:
-            return False
-        if len(used) < len(vars_):
-            return True
-        if len(vars_) == 1:
-            return len(indices) > 1 and vars_[0] in walk_expr(indices[-1])
-        if buffer.memory is not Memory.GM:
-            return False
-        inner = self.loops[1:] if len(indices) >= len(vars_) else ()
-        sizes = buffer.shape[len(buffer.shape) - len(inner) :]
-        return not inner or not all(
-            index == loop.var and is_constant(loop.start, 0) and loop.stop == size
-            for index, loop, size in zip(indices[-len(inner) :], inner, sizes, strict=True)
-        )
+def _takes_rows(e: NestElement, loops: Sequence[For]) -> bool:
+    """Whether an element is the value of a row, or in a part of rows of a tensor. The value of a
+    column, and all elements of a tile in any order, are no rows."""
+    variables = [loop.var for loop in loops]
+    used = {v for index in e.indices for v in walk_expr(index) if v in variables}
+    if not used:
+        return False
+    if len(used) < len(variables):
+        return variables[-1] not in used
+    if e.buffer.memory is not Memory.GM:
+        return False
+    inner = loops[1:] if len(e.indices) >= len(variables) else ()
+    sizes = e.buffer.shape[len(e.buffer.shape) - len(inner) :]
+    return not inner or not all(
+        index == loop.var and is_constant(loop.start, 0) and loop.stop == size
+        for index, loop, size in zip(e.indices[-len(inner) :], inner, sizes, strict=True)
+    )

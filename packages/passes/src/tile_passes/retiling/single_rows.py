@@ -50,6 +50,7 @@ from tile_ir import (
 )
 from tile_ir.expr import rebuild
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.nest_elements import nest_elements
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import with_padded_rows
 from tile_passes.retiling.block_axis import Against, fixed_buffers
@@ -64,7 +65,8 @@ def with_single_rows(func: Func, place: Var) -> Func:
     """The function whose tiles have a first dimension of one row for what a block at a place of the
     grid does. Element code on them is in a loop over that row. Tiles of several rows stay: another
     dimension would make them boxes, which take more instructions. Raises Against."""
-    tiles, padded = _tiles_of(func, place), Automatic.PITCHES in func.automatic
+    tiles = _tiles_of(func, place)
+    padded = _taken_by_rows(func.launch.body) if Automatic.PITCHES in func.automatic else ()
     if not tiles:
         raise Against("no tile differs between the blocks")
     fixed = fixed_buffers(func)
@@ -78,7 +80,7 @@ def with_single_rows(func: Func, place: Var) -> Func:
             raise Against(f"`{tile.name}` holds several rows of each block")
         if tile.rank < 2:
             row = replace(tile, shape=(Const(1), *tile.shape), memory=Memory.UB)
-            new[tile] = (with_padded_rows(row) if padded else None) or row
+            new[tile] = (with_padded_rows(row) if tile in padded else None) or row
     _check_rows(func.launch.body, tiles, new)
     names = FreeNames.of(func)
     kept = {x.var: _tile_for(x, names) for x in _changed_later(func.launch.body, tiles)}
@@ -101,6 +103,25 @@ def _check_rows(body: Body, tiles: Set[Buffer], new: Mapping[Buffer, Buffer]) ->
             columns = constant_value(row.shape[-1]) if row.shape else 1
             if columns is None or (columns > 1 and columns % tile.dtype.elements_in(BLOCK_BYTES)):
                 raise Against(f"rows of `{tile.name}` would begin inside blocks")
+
+
+def _taken_by_rows(body: Body) -> set[Buffer]:
+    """The tiles whose rows operations or nests take as rows once there are several, in types in
+    which these are no whole blocks; not those that only move whole, or are converted."""
+    found = {e.buffer for _, all_ in nest_elements(body) for e in all_ if not e.fills_blocks}
+    met: list[set[Buffer]] = []
+    for op in walk_ops(body):
+        regions = [o for o in op.operands if isinstance(o, Region)]
+        tiles = {r.buffer for r in regions if with_padded_rows(r.buffer) is not None}
+        sequence = op.opdef.elementwise or op.opdef is OPS["copy"]
+        if not sequence or any(_is_part_of_row(r) for r in regions):
+            found |= tiles
+        met.append(tiles)
+    known = -1
+    while known != (known := len(found)):
+        for tiles in met:
+            found |= tiles if tiles & found else set()
+    return found
 
 
 def _is_part_of_row(region: Region) -> bool:
