@@ -160,3 +160,29 @@ def test_rows_of_neighbours_start_at_blocks(dtype: str, size: int) -> None:
     with override(check="strict"):
         found = T.compile(kernel, out_idx=[-1])(x)
     assert torch.equal(found, x - x.amax(1, keepdim=True))
+
+
+@pytest.mark.parametrize("width", [33, 40])
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float16"])
+def test_numbers_of_columns_chosen_in_rows_with_gaps(dtype: str, width: int) -> None:
+    """The numbers are one run, whose elements are found by row and column, also in a tile that the
+    author has made wider."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 33), dtype), M: T.Tensor((8,), dtype), Y: T.Tensor((8, 33), dtype)):
+        with T.Kernel(1):
+            x, y = T.alloc_fragment((8, 33), dtype), T.alloc_fragment((8, width), dtype)
+            m = T.alloc_fragment((8,), dtype)
+            T.copy(X, x)
+            T.copy(M, m)
+            T.fill(y, -1)
+            for i, j in T.Parallel(8, 33):
+                y[i, j] = T.if_then_else(m[i] == x[i, j], T.cast(j, dtype), y[i, j])
+            T.copy(y[:, 0:33], Y)
+
+    x = torch.randint(0, 4, (8, 33)).to(getattr(torch, dtype))
+    columns = torch.arange(33).to(x.dtype).expand(8, 33)
+    expected = torch.where(x == x[:, :1], columns, torch.full_like(x, -1))
+    with override(check="strict"):
+        found = T.compile(kernel, out_idx=[-1])(x, x[:, 0].contiguous())
+    assert torch.equal(found, expected)

@@ -157,8 +157,11 @@ def _between(number: Expr, count: int) -> Expr:
 
 
 def _read_back(value: Region, domain: Domain, places: tuple[Expr, ...]) -> Load:
-    """An element of the values, which the last dimensions of a tile hold."""
+    """An element of the values, which the last dimensions of a tile hold, or one run."""
     used = [n for n, d in enumerate(value.dims) if not is_constant(d.extent, 1)]
+    if len(value.dims) < len(places):
+        row, column = places
+        places = (row * domain.extents[-1] + column,)
     if len(used) != len(places):
         used = list(range(len(value.dims) - len(places), len(value.dims)))
     indices = [simplify(d.offset) for d in value.dims]
