@@ -58,8 +58,7 @@ def nest_elements(
             continue
         if loops:
             yield loops, [*_elements(stmt, known)]
-        parallel = isinstance(stmt, For) and is_parallel(stmt)
-        inner = (*loops, stmt) if isinstance(stmt, For) and parallel else loops
+        inner = (*loops, stmt) if isinstance(stmt, For) and is_parallel(stmt) else loops
         for part in bodies(stmt):
             yield from nest_elements(part, inner, known)
 

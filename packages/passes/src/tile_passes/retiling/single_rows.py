@@ -66,9 +66,9 @@ def with_single_rows(func: Func, place: Var) -> Func:
     grid does. Element code on them is in a loop over that row. Tiles of several rows stay: another
     dimension would make them boxes, which take more instructions. Raises Against."""
     tiles = _tiles_of(func, place)
-    padded = _taken_by_rows(func.launch.body) if Automatic.PITCHES in func.automatic else ()
     if not tiles:
         raise Against("no tile differs between the blocks")
+    padded = _taken_by_rows(func.launch.body) if Automatic.PITCHES in func.automatic else ()
     fixed = fixed_buffers(func)
     new: dict[Buffer, Buffer] = {}
     for tile in tiles:
